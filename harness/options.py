@@ -1,0 +1,115 @@
+"""What a run may be told: one frozen dataclass that is command line, plan file and Python API at once.
+
+None means "not said": the command line wins over the plan file, and what neither says takes the default of `plan`.
+"""
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from cyclopts import Parameter
+
+from draftboard.errors import UserError
+
+__all__ = ["RunOptions", "read_options"]
+
+_Repeated = Parameter(negative=(), consume_multiple=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Settings of a run. A plan file takes the same names as keys, with `_` for `-`."""
+
+    model: str | None = None
+    """Target: a bundled alias, a Hugging Face id, a local folder or a .gguf file [default: smollm2-135m]."""
+    revision: str | None = None
+    """Branch, tag or commit of a Hugging Face id."""
+    method: Annotated[tuple[str, ...] | None, _Repeated] = None
+    """A method, brackets allowed: pld, samd[token_recycling]. Give it once a method. The baseline runs always."""
+    methods: Annotated[tuple[dict[str, Any], ...] | None, Parameter(parse=False)] = None
+    """Method tables, in a plan file only: [[methods]] with method, label and settings."""
+    suite: Annotated[tuple[str, ...] | None, _Repeated] = None
+    """A suite, name or name@PATH: mini, spec_bench@question.jsonl, jsonl@my.jsonl [default: mini]."""
+    limit: int | None = None
+    """At most this many samples a domain."""
+    max_new_tokens: int | None = None
+    """Longest output of a turn in tokens [default: 1024]."""
+    temperature: float | None = None
+    """0 is greedy [default: 0]."""
+    top_p: float | None = None
+    """Nucleus of the warped distribution [default: 1]."""
+    top_k: int | None = None
+    """Keep the k likeliest tokens; 0 keeps all [default: 0]."""
+    seed: int | None = None
+    """Of sample order, method order and sampling [default: 0]."""
+    repeats: int | None = None
+    """Rounds over all samples [default: 1]."""
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] | None = None
+    """Of the target [default: auto: what this device computes fastest]."""
+    device: str | None = None
+    """auto, cpu, cuda or cuda:N [default: auto]."""
+    threads: int | None = None
+    """Threads that torch computes with on a CPU [default: the cores that this process may use]."""
+    template: str | None = None
+    """auto (the tokenizer's chat template), vicuna, none, or a Jinja file [default: auto]."""
+    budget: Literal["auto", "paper"] | None = None
+    """Draft sizes of all methods: sized to this machine, or as published [default: each method's own, auto]."""
+    draft_model: str | None = None
+    """Draft model of sps."""
+    stop: Annotated[tuple[str, ...] | None, _Repeated] = None
+    """A text that ends a turn; the answer is cut before it."""
+    warmup: Literal["auto", "full", "light", "none"] | None = None
+    """Generations before timing: full is three lengths and a whole sample a method, light two short ones
+    [default: auto: full on CUDA, light on a CPU]."""
+    profile: bool | None = None
+    """Synchronise the device inside steps, for true draft/verify/other times. Not for speed figures on CUDA."""
+
+
+def read_options(path: Path) -> RunOptions:
+    """Read a plan file (TOML). All faults are reported at once; an unknown key is told with the nearest one."""
+    try:
+        table = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"is not UTF-8 (byte {error.start})", where=str(path)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"is not valid TOML: {error}", where=str(path)) from error
+    return _convert(table, str(path))
+
+
+def _convert(table: dict[str, Any], where: str) -> RunOptions:
+    kinds = get_type_hints(RunOptions, include_extras=False)
+    known = [f.name for f in fields(RunOptions)]
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, value in table.items():
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            problems.append(f"unknown key {key!r}" + (f" — did you mean {near[0]!r}?" if near else ""))
+            continue
+        if key in ("method", "suite", "stop") and isinstance(value, str):
+            value = [value]
+        try:
+            values[key] = msgspec.convert(value, kinds[key], strict=True)
+        except msgspec.ValidationError as error:
+            problems.append(f"{key} = {value!r}: {error}")
+    if problems:
+        raise UserError(
+            f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems),
+            advice=f"Keys: {', '.join(known)}.",
+        )
+    return RunOptions(**values)
+
+
+def merged(first: RunOptions, second: RunOptions) -> RunOptions:
+    """Return `second` with what it leaves open taken from `first`."""
+    said = {f.name: getattr(second, f.name) for f in fields(RunOptions) if getattr(second, f.name) is not None}
+    if "method" in said and "methods" not in said:
+        # Methods named on the command line replace the plan's, tables included.
+        said["methods"] = None
+    return replace(first, **said)

@@ -1,0 +1,87 @@
+"""`draftboard prepare`: reads a corpus with the target's tokenizer and lets a method make its artifact of it."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from draftboard import __version__, models
+from draftboard.errors import UserError
+from draftboard.methods import Vocabulary, method_class
+from draftboard.methods.artifact import Workshop
+
+__all__ = ["prepare_command", "read_documents"]
+
+
+def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str, revision: str | None) -> int:
+    """Make an artifact and print where it is."""
+    cls = method_class(name)
+    texts = [text for path in corpus for text in read_documents(path)]
+    if not texts:
+        raise UserError("the corpus holds no text", where=", ".join(map(str, corpus)))
+    ref = models.resolve(model, revision)
+    if ref.kind == "bundled" and not models.is_fetched(ref.name):
+        raise UserError(f"model {ref.name} is not on this machine yet", advice=f"Run: draftboard fetch {ref.name}")
+    tokenizer = models.load_tokenizer(ref)
+    known = models.vocabulary(ref)
+    table = Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids)
+    eos = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(known.eos_ids, default=0)
+    workshop = Workshop(
+        out=out, documents=[tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts],
+        vocab_size=known.logit_width, vocabulary_sha256=table.sha256, eos_id=int(eos),
+        provenance={"target": model, "draftboard": __version__, "data": [_provenance(path) for path in corpus]},
+        say=lambda text: print(text, file=sys.stderr),
+    )
+    cls.prepare(workshop)
+    print(out)
+    return 0
+
+
+def _provenance(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def read_documents(path: Path) -> Iterator[str]:
+    """Yield the documents of a text file (one) or a JSONL file (`text`, `prompt` or `turns` of every line).
+
+    All broken lines are reported at once.
+    """
+    try:
+        data = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"is not UTF-8 (byte {error.start})", where=str(path)) from error
+    if path.suffix != ".jsonl":
+        if data.strip():
+            yield data
+        return
+    problems: list[str] = []
+    documents: list[str] = []
+    for number, line in enumerate(data.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            documents.append(_document(json.loads(line)))
+        except ValueError as error:
+            problems.append(f"{path}:{number}: {error}")
+    if problems:
+        raise UserError(f"{len(problems)} broken line(s)", where=str(path), problems=tuple(problems),
+                        advice="Each line is an object with a text in `text` or `prompt`, or texts in `turns`.")
+    yield from documents
+
+
+def _document(row: object) -> str:
+    if isinstance(row, str):
+        return row
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    for key in ("text", "prompt"):
+        if isinstance(row.get(key), str):
+            return str(row[key])
+    turns = row.get("turns")
+    if isinstance(turns, list) and all(isinstance(turn, str) for turn in turns):
+        return "\n".join(turns)
+    raise ValueError("has no text, prompt or turns")

@@ -1,0 +1,105 @@
+"""What a run keeps on disk, as plain records. One line of `generations.jsonl` is one `Cell`."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from draftboard.scoring import Scores
+
+__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Turn"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One user message and what was written. Times are nanoseconds from the request's start."""
+
+    prompt_tokens: int
+    prompt_sha256: str
+    """Of the prompt's token ids: turns with different prompts are never paired."""
+    token_ids: list[int]
+    """Kept ids, the end-of-sequence id included."""
+    text: str
+    """Without special tokens, cut before a stop text, stripped."""
+    finish: str
+    prefill_ns: int
+    first_ns: int
+    end_ns: int
+    cpu_ns: int
+    first_cpu_ns: int
+    steps: dict[str, Any] = field(default_factory=dict)
+    """Columns of the trace: drafted, nodes, accepted, kept, draft_ns, verify_ns, other_ns, end_ns, signals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One method on one sample in one round: the unit of work, of resume and of pairing."""
+
+    method: str
+    """The label."""
+    sample: str
+    """suite/sample_id."""
+    repeat: int = 0
+    status: Literal["ok", "failed", "skipped"] = "ok"
+    reason: str = ""
+    """Why it failed or was skipped."""
+    turns: list[Turn] = field(default_factory=list)
+    load_1min: float | None = None
+    """Load average of the machine just before the cell."""
+    schema: int = SCHEMA
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Identity within the run."""
+        return self.method, self.sample, self.repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRecord:
+    """A sample as it was asked, with what scoring needs, so that a stored run can be scored without its suite."""
+
+    key: str
+    suite: str
+    sample_id: str
+    domain: str
+    category: str
+    turns: list[str]
+    system: str | None = None
+    references: list[list[str]] = field(default_factory=list)
+    scorer: str | None = None
+    language: str | None = None
+    options: list[str] = field(default_factory=list)
+    prompt_tokens: int = 0
+    """Of the first turn."""
+    prompt_sha256: str = ""
+    """Of the first turn's rendered text."""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """Where a method's text first left the baseline's, and what the target thinks of both tokens there."""
+
+    method: str
+    sample: str
+    repeat: int
+    turn: int
+    place: int
+    baseline_token: int
+    method_token: int
+    gap: float
+    """Best minus second-best logit of the target."""
+    baseline_below_best: float
+    method_below_best: float
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRecord:
+    """What one scorer says of one method on one domain in one round."""
+
+    method: str
+    domain: str
+    repeat: int
+    scores: Scores
+    schema: int = SCHEMA

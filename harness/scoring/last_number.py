@@ -1,0 +1,108 @@
+"""Final answers of word problems: find the number that an answer ends on and compare it by value."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from draftboard.scoring.records import Answer, Item, Scores, mean_value, nothing_scored, score_each
+from draftboard.scoring.registry import register_scorer
+
+__all__ = ["final_number", "find_numbers", "gold_number", "number_value", "score_last_number"]
+
+_CURRENCY = r"(?:\\?[$€£¥₹])"
+_GROUP = r"[,\u00a0\u202f]"
+_NUMBER = (
+    rf"[-+]?{_CURRENCY}?(?:(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
+)
+_FIND = re.compile(rf"(?<![0-9.]){_NUMBER}")
+_NOT_DIGITS = re.compile(rf"{_CURRENCY}|{_GROUP}")
+# A marker counts when its number follows at once: `#### Step 3` is a heading, not an answer.
+_ANSWER = r"(?:(?:final )?answer(?: is)?[ \t]*[:=]?[ \t]*)?"
+_MARKED = re.compile(rf"####[ \t]*{_ANSWER}[*_`(]*({_NUMBER})", re.IGNORECASE)
+_FOLD = str.maketrans("−－﹣＋．＄￥٬٫＃", "---+.$¥,.#")
+_SIGNATURE = "rule:hash-or-last|compare:decimal|draftboard:1"
+
+
+def _folded(text: str) -> str:
+    """Replace digits of other scripts, full-width signs and LaTeX separators.
+
+    Not NFKC, which would turn 5² into 52 and 3½ into 31⁄2.
+    """
+    text = text.translate(_FOLD).replace("{,}", ",").replace("\\,", ",").replace(",\\!", ",")
+    if text.isascii():
+        return text
+    return "".join(
+        str(unicodedata.decimal(c)) if unicodedata.decimal(c, None) is not None else c for c in text
+    )
+
+
+def find_numbers(text: str) -> list[str]:
+    """Return all numbers of a text as they stand there: `-$5`, `1,234.50`, `.5`."""
+    return _FIND.findall(_folded(text))
+
+
+def number_value(number: str) -> Decimal:
+    """Return the value of a number that `find_numbers` or `final_number` returned."""
+    return Decimal(_NOT_DIGITS.sub("", number))
+
+
+def final_number(text: str) -> str | None:
+    """Return the number after the last `####`, or else the last number of the text, or None."""
+    folded = _folded(text)
+    start = folded.rfind("####")
+    marked = _MARKED.match(folded, start) if start >= 0 else None
+    if marked:
+        return marked.group(1)
+    numbers = _FIND.findall(folded)
+    return numbers[-1] if numbers else None
+
+
+def gold_number(reference: str) -> Decimal | None:
+    """Return the value of a stored answer: the text after its last `####`, if any, must be one number."""
+    tail = re.sub(r"[,\s]", "", _folded(reference).rsplit("####", 1)[-1]).rstrip(".")
+    return number_value(tail) if re.fullmatch(_NUMBER, tail) else None
+
+
+@register_scorer(
+    "last_number", about="accuracy of the final number: after the last ####, else the last in the text"
+)
+def score_last_number(answers: Sequence[Answer]) -> Scores:
+    """Score word problems: `accuracy` by the number after the last `####`, or else the last number.
+
+    `extras`: `last_number` (always the last), `hash_number` (what `accuracy` is), `any_number` (an upper
+    bound: the right number occurs somewhere), `unparsed_rate`. An answer without a number is wrong and
+    counted as `unparsed`.
+    """
+    unparsed: dict[str, float] = {}
+
+    def measure(item: Item) -> dict[str, float] | None:
+        golds = {gold for gold in map(gold_number, item.references) if gold is not None}
+        if not golds:
+            return None
+        numbers = [number_value(number) for number in find_numbers(item.text)]
+        final = final_number(item.text)
+        unparsed[item.key] = float(final is None)
+        right = float(final is not None and number_value(final) in golds)
+        return {
+            "accuracy": right,
+            "hash_number": right,
+            "last_number": float(bool(numbers) and numbers[-1] in golds),
+            "any_number": float(not golds.isdisjoint(numbers)),
+        }
+
+    scores = score_each(
+        answers,
+        scorer="last_number",
+        signature=_SIGNATURE,
+        metrics=("accuracy",),
+        extras=("hash_number", "last_number", "any_number"),
+        measure=measure,
+    )
+    rate = mean_value(unparsed.values(), reason=nothing_scored(scores.counts))
+    return replace(
+        scores,
+        extras={**scores.extras, "unparsed_rate": rate},
+        counts={**scores.counts, "unparsed": int(sum(unparsed.values()))},
+    )

@@ -1,0 +1,138 @@
+"""A run's folder: written so that a crash loses at most the cell in work, read so that nothing half-written counts.
+
+plan.json, environment.json and samples.jsonl are written before the first cell; generations.jsonl grows by whole
+lines; divergences.jsonl, scores.jsonl and verdict.json can be remade or come last.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from draftboard.errors import UserError
+from draftboard.files import JsonLines, read_lines, write_atomic
+from draftboard.records import SCHEMA, Cell, Divergence, SampleRecord, ScoreRecord
+
+__all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write_json"]
+
+PLAN, ENVIRONMENT, SAMPLES = "plan.json", "environment.json", "samples.jsonl"
+CELLS, DIVERGENCES, SCORES, VERDICT = "generations.jsonl", "divergences.jsonl", "scores.jsonl", "verdict.json"
+
+R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """Everything that a run's folder holds, the last record of a doubled cell."""
+
+    path: Path
+    plan: dict[str, Any]
+    environment: dict[str, Any]
+    samples: list[SampleRecord]
+    cells: list[Cell]
+    divergences: list[Divergence] = field(default_factory=list)
+    scores: list[ScoreRecord] = field(default_factory=list)
+    verdict: dict[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
+    """What was dropped or doubled on reading."""
+
+
+def is_run(path: Path) -> bool:
+    """Whether the folder holds a run."""
+    return (path / PLAN).is_file()
+
+
+def create_run(path: Path, plan: dict[str, Any], environment: dict[str, Any], samples: Iterable[SampleRecord]) -> None:
+    """Write what stands before the first cell; plan.json last, for it is what makes the folder a run."""
+    write_atomic(path / SAMPLES, b"".join(msgspec.json.encode(sample) + b"\n" for sample in samples))
+    write_json(path / ENVIRONMENT, {"schema": SCHEMA, **environment})
+    write_json(path / PLAN, {"schema": SCHEMA, **plan})
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write strict JSON under a temporary name, then rename it."""
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n")
+
+
+def open_cells(path: Path) -> JsonLines:
+    """Open the run's cells for appending; a torn last line is cut off first."""
+    return JsonLines(path / CELLS)
+
+
+def read_run(path: Path) -> StoredRun:
+    """Read a run. Raises UserError for a folder that is not one, a newer schema, or a broken inner line."""
+    if not path.exists():
+        raise UserError("there is no such folder", where=str(path), advice="Runs are made by draftboard run --out DIR.")
+    if not is_run(path):
+        raise UserError(
+            "is not a run: it has no plan.json", where=str(path),
+            advice="Name the folder that draftboard run --out wrote, or a results file (.json, .jsonl).",
+        )
+    warnings: list[str] = []
+    return StoredRun(
+        path=path,
+        plan=_read_json(path / PLAN),
+        environment=_read_json(path / ENVIRONMENT),
+        samples=_read_records(path / SAMPLES, SampleRecord, warnings),
+        cells=_last_of_each(_read_records(path / CELLS, Cell, warnings), warnings),
+        divergences=_read_records(path / DIVERGENCES, Divergence, warnings),
+        scores=_read_records(path / SCORES, ScoreRecord, warnings),
+        verdict=_read_json(path / VERDICT) if (path / VERDICT).exists() else None,
+        warnings=tuple(warnings),
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"is damaged: {error}", where=str(path), advice="Restore it, or run again.") from error
+    _check_schema(data.get("schema"), str(path))
+    return data
+
+
+def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
+    if not path.exists():
+        return []
+    lines = read_lines(path)
+    warnings += lines.warnings
+    found: list[R] = []
+    problems: list[str] = []
+    for number, text in lines:
+        try:
+            record = msgspec.json.decode(text, type=kind)
+        except msgspec.ValidationError as error:
+            schema = msgspec.json.decode(text)
+            if isinstance(schema, dict):
+                _check_schema(schema.get("schema", SCHEMA), f"{path}:{number}")
+            problems.append(f"{path}:{number}: not a {kind.__name__.lower()} record ({error})")
+        else:
+            _check_schema(record.schema, f"{path}:{number}")
+            found.append(record)
+    if problems:
+        raise UserError(f"{len(problems)} broken record(s)", where=str(path), problems=tuple(problems),
+                        advice="Restore the file, or delete these lines and resume the run.")
+    return found
+
+
+def _check_schema(schema: object, where: str) -> None:
+    if not isinstance(schema, int) or schema < 1:
+        raise UserError("has no schema number", where=where, advice="It was not written by draftboard, or is damaged.")
+    if schema > SCHEMA:
+        raise UserError(f"has schema {schema}; this draftboard reads up to {SCHEMA}", where=where,
+                        advice="Upgrade draftboard: pip install -U draftboard")
+
+
+def _last_of_each(cells: list[Cell], warnings: list[str]) -> list[Cell]:
+    """A cell that stands twice counts once, with the later record; each doubled one is told."""
+    last: dict[tuple[str, str, int], Cell] = {}
+    for cell in cells:
+        if cell.key in last:
+            method, sample, repeat = cell.key
+            warnings.append(f"{method} on {sample}, repeat {repeat}, is recorded more than once: the last one counts")
+        last[cell.key] = cell
+    return list(last.values())

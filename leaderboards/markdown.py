@@ -1,0 +1,96 @@
+"""`leaderboard.md`: the same tables as GitHub Markdown, for a README, a release note or a step summary."""
+
+from draftboard.leaderboards.table import Cell, Column, Row, Table, acceptance_across, boards, group_title
+from draftboard.leaderboards.text import markdown_text
+from draftboard.results import Group, Results
+
+__all__ = ["markdown", "markdown_table"]
+
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def markdown(results: Results, *, generated: str = "") -> str:
+    """Return the whole board as Markdown; the same text for the same results."""
+    blocks = [f"# {markdown_text(results.title)}"]
+    if not results.groups:
+        blocks.append("No results.")
+    for group in results.groups:
+        blocks += _group(group)
+    for table in acceptance_across(results):
+        blocks += [f"## {markdown_text(table.title)}", *_table_blocks(table)]
+    if generated:
+        blocks.append(f"Generated {markdown_text(generated)}.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def markdown_table(table: Table) -> str:
+    """Return one table: best values bold, footnote marks as superscripts."""
+    rank = ["Rank"] if table.ranked else []
+    header = [*rank, "Method", *(_header(column) for column in table.columns)]
+    rule = [
+        *(["---:"] if rank else []),
+        "---",
+        *("---" if column.words else "---:" for column in table.columns),
+    ]
+    lines = [header, rule]
+    for row in table.rows:
+        cells = [_cell(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
+        lines.append([*([_rank(row)] if rank else []), _method(row), *cells])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _group(group: Group) -> list[str]:
+    blocks = [f"## {markdown_text(group_title(group))}"]
+    facts = {
+        "model": group.model,
+        "hardware": group.hardware,
+        "suite": group.suite,
+        "baseline": group.baseline,
+    }
+    conditions = {**facts, **group.conditions}
+    lines = [
+        f"- {markdown_text(name)}: {markdown_text(str(value))}" for name, value in conditions.items() if value
+    ]
+    blocks.append("\n".join(lines))
+    for table in boards(group):
+        blocks += [f"### {table.title}", *_table_blocks(table)]
+    notes = [f"- {markdown_text(note)}" for note in group.notes]
+    for method in group.methods:
+        notes += [f"- {markdown_text(method.method)}: {markdown_text(note)}" for note in method.notes]
+    if notes:
+        blocks += ["### Notes", "\n".join(notes)]
+    return blocks
+
+
+def _table_blocks(table: Table) -> list[str]:
+    blocks = [markdown_text(table.caption), markdown_table(table)]
+    if table.footnotes:
+        marks = (
+            f"- {_marks((number,))} {markdown_text(text)}"
+            for number, text in enumerate(table.footnotes, start=1)
+        )
+        blocks.append("\n".join(marks))
+    return blocks
+
+
+def _header(column: Column) -> str:
+    detail = f" ({markdown_text(column.detail)})" if column.detail else ""
+    return markdown_text(column.title) + detail + _marks(column.notes)
+
+
+def _rank(row: Row) -> str:
+    return "–" if row.rank is None else str(row.rank)
+
+
+def _method(row: Row) -> str:
+    return markdown_text(row.method) + (" (baseline)" if row.baseline else "") + _marks(row.notes)
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    text = markdown_text(cell.text) if column.words else cell.text
+    text = f"**{text}**" if cell.best else text
+    return text + (f" {cell.detail}" if cell.detail else "") + _marks(cell.notes)
+
+
+def _marks(numbers: tuple[int, ...]) -> str:
+    return " ".join(str(number).translate(_SUPERSCRIPT) for number in numbers)

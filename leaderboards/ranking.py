@@ -1,0 +1,110 @@
+"""Who stands where in a group, from unrounded values, and why somebody stands nowhere.
+
+Ranks are computed in this one place, so that the page, the Markdown table, the terminal and the files agree.
+"""
+
+import math
+from dataclasses import dataclass
+
+from draftboard.results import Figure, Group, MethodResult, Results
+
+__all__ = ["Standing", "headline", "missing_reasons", "standings", "usable", "why_missing"]
+
+_SPEED_EVIDENCE = ("speedup", "tokens_per_s", "decode_tokens_per_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One method's place. `rank` is None for a method that cannot be ranked; `reason` then says why."""
+
+    method: MethodResult
+    rank: int | None = None
+    reason: str = ""
+
+
+def usable(figure: Figure | None) -> float | None:
+    """Return the value of a figure, or None where there is none or it is not finite."""
+    if figure is None or figure.value is None or not math.isfinite(figure.value):
+        return None
+    return figure.value
+
+
+def why_missing(figure: Figure | None) -> str:
+    """Return why `usable` has nothing to show."""
+    if figure is None:
+        return "not measured"
+    if figure.reason:
+        return figure.reason
+    return "no value" if figure.value is None else "not a number"
+
+
+def headline(group: Group) -> str:
+    """Return the metric that ranks the group: speedup, or τ where nobody measured speed at all."""
+    for method in group.methods:
+        if any(name in method.overall for name in _SPEED_EVIDENCE):
+            return "speedup"
+        if any(name in domain.figures for domain in method.domains.values() for name in _SPEED_EVIDENCE):
+            return "speedup"
+    has_acceptance = any("acceptance_length" in method.overall for method in group.methods)
+    return "acceptance_length" if has_acceptance else "speedup"
+
+
+def standings(group: Group, metric: str) -> tuple[Standing, ...]:
+    """Rank a group by an overall figure, best first; methods that cannot be ranked follow in name order.
+
+    Equal values share a rank (1, 2, 2, 4) and stand in name order. A method that lacks a domain which others
+    have, or in which samples failed, is not ranked: its overall value would speak of an easier workload.
+    """
+    wanted = _domains_with(group, metric)
+    ranked: list[tuple[float, MethodResult]] = []
+    unranked: list[Standing] = []
+    for method in group.methods:
+        value, reason = usable(method.overall.get(metric)), _obstacle(method, metric, wanted)
+        if value is None or reason:
+            unranked.append(Standing(method=method, reason=reason or why_missing(method.overall.get(metric))))
+        else:
+            ranked.append((value, method))
+    ranked.sort(key=lambda pair: (-pair[0], pair[1].method))
+    unranked.sort(key=lambda standing: standing.method.method)
+    placed: list[Standing] = []
+    for place, (value, method) in enumerate(ranked, start=1):
+        tied = place > 1 and ranked[place - 2][0] == value
+        placed.append(Standing(method=method, rank=placed[-1].rank if tied else place))
+    return (*placed, *unranked)
+
+
+def missing_reasons(results: Results) -> tuple[str, ...]:
+    """Return, once per group and reason, which methods are not ranked and why, for a command to tell."""
+    lines: list[str] = []
+    for group in results.groups:
+        by_reason: dict[str, list[str]] = {}
+        for standing in standings(group, headline(group)):
+            if standing.rank is None:
+                by_reason.setdefault(standing.reason, []).append(standing.method.method)
+        lines += [f"not ranked: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return tuple(lines)
+
+
+def _domains_with(group: Group, metric: str) -> tuple[str, ...]:
+    """Return the domains in which at least one method of the group has this figure."""
+    return tuple(
+        name
+        for name in group.domains
+        if any(metric in method.domains[name].figures for method in group.methods if name in method.domains)
+    )
+
+
+def _obstacle(method: MethodResult, metric: str, wanted: tuple[str, ...]) -> str:
+    """Return why a method with an overall value may still not be ranked; empty when nothing is in the way."""
+    failed = sum(domain.failed for domain in method.domains.values())
+    if failed:
+        total = failed + sum(domain.samples or 0 for domain in method.domains.values())
+        return f"{failed} of {total} samples failed"
+    present = sum(
+        name in method.domains and usable(method.domains[name].figures.get(metric)) is not None
+        for name in wanted
+    )
+    overall = method.overall.get(metric)
+    if present < len(wanted) and usable(overall) is not None:
+        return f"{present} of {len(wanted)} domains"
+    return ""

@@ -1,0 +1,137 @@
+"""The one decoding loop. Every method runs through it, autoregressive decoding included, so that a speedup measures
+the method and not the code around it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns, process_time_ns
+from typing import Protocol
+
+import torch
+
+from draftboard.methods.engine.drafter import Context, Drafter, Verdict
+from draftboard.methods.engine.gates import DENSE, Gates
+from draftboard.methods.engine.scores import Scores
+from draftboard.methods.engine.settings import GREEDY, HiddenRequest, Limits, Sampling
+from draftboard.methods.engine.trace import Generation, Trace
+from draftboard.methods.engine.tree import TokenTree
+from draftboard.methods.engine.verify import LOSSLESS, Verifier, choose
+from draftboard.methods.errors import MethodError
+
+__all__ = ["Clock", "Target", "decode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """One monotonic clock and the process CPU clock, both in nanoseconds."""
+
+    wall: Callable[[], int] = perf_counter_ns
+    cpu: Callable[[], int] = process_time_ns
+    profile: bool = False
+    """Synchronise the device at every reading, so that draft, verify and other times are true. Slows CUDA down."""
+
+
+class Target(Protocol):
+    """What the loop needs of a model; `LanguageModel` and the test doubles offer it."""
+
+    device: torch.device
+
+    @property
+    def room(self) -> int: ...
+    def reserve(self, rows: int) -> None: ...
+    def prefill(self, ids: Sequence[int], *, hidden: HiddenRequest = ..., all_logits: bool = ...) -> Scores: ...
+    def forward(self, tree: TokenTree, *, gates: Gates = ..., hidden: HiddenRequest = ...) -> Scores: ...
+    def keep(self, path: Sequence[int]) -> None: ...
+    def synchronize(self) -> None: ...
+
+
+@torch.inference_mode()
+def decode(target: Target, drafter: Drafter, prompt: Sequence[int], *, limits: Limits, sampling: Sampling = GREEDY,
+           verifier: Verifier = LOSSLESS, gates: Gates = DENSE, generator: torch.Generator | None = None,
+           clock: Clock = Clock()) -> Generation:
+    """Generate one turn.
+
+    `prompt`: token ids, at least one. `gates` bypass parts of the target at every verification (a sparse verifier).
+    Returns the kept ids with the record of every step. Raises ValueError on an empty prompt and MethodError on a draft
+    whose node 0 is not the root.
+    """
+    if not prompt:
+        raise ValueError("a prompt needs at least one token")
+    generator = generator or torch.Generator(device=target.device)
+    hidden = drafter.wants_hidden
+    read = _reader(target, clock)
+    target.reserve(len(prompt) + limits.max_new_tokens + DRAFT_ROOM)
+    target.synchronize()
+    cpu_start, start = clock.cpu(), clock.wall()
+    scores = target.prefill(prompt, hidden=hidden, all_logits=drafter.wants_prompt_logits)
+    root = choose(scores.logits[-1], sampling, generator)
+    target.synchronize()
+    first, first_cpu = clock.wall() - start, clock.cpu() - cpu_start
+    output, trace = [root], Trace()
+    kept, finish = limits.cut(output, 1)
+    del output[kept:]
+    if not finish:
+        drafter.begin(prompt, scores)
+    committed = list(prompt)
+    context = Context(tokens=committed, root=root, room=0, max_nodes=0, sampling=sampling, generator=generator)
+    while not finish:
+        room = target.room
+        if room < 1:
+            finish = "window"
+            break
+        began = read()
+        context.root, context.max_nodes = root, room
+        context.room = limits.max_new_tokens - len(output) - 1
+        context.signals = {}
+        tree = drafter.propose(context)
+        if tree.token_list[0] != root:
+            raise MethodError(f"{type(drafter).__name__} drafted behind token {tree.token_list[0]}: node 0 must be the root, {root}")
+        tree = _fitting(tree, room)
+        drafted_at = read()
+        scores = target.forward(tree, gates=gates, hidden=hidden)
+        verified_at = read()
+        path, bonus = verifier.judge(tree, scores, sampling, generator)
+        emitted = [tree.token_list[node] for node in path[1:]]
+        emitted.append(bonus)
+        target.keep(path)
+        committed.append(root)
+        committed.extend(emitted[:-1])
+        output.extend(emitted)
+        kept, finish = limits.cut(output, len(emitted))
+        if finish:
+            del output[len(output) - len(emitted) + kept :]
+        root = bonus
+        judged_at = read()
+        if not finish:
+            drafter.observe(Verdict(tree=tree, path=path, emitted=emitted, scores=scores))
+        ended = read()
+        trace.step(
+            drafted=tree.depth, nodes=len(tree) - 1, accepted=len(path) - 1, kept=kept,
+            draft_ns=drafted_at - began + ended - judged_at, verify_ns=verified_at - drafted_at,
+            other_ns=judged_at - verified_at, end_ns=judged_at - start, signals=context.signals,
+        )
+    target.synchronize()
+    end, cpu_end = clock.wall() - start, clock.cpu() - cpu_start
+    return Generation(token_ids=output, finish=finish, prompt_tokens=len(prompt), prefill_ns=first, first_ns=first,
+                      end_ns=end, cpu_ns=cpu_end, first_cpu_ns=first_cpu, trace=trace)
+
+
+DRAFT_ROOM = 128
+"""Cache rows kept for a draft behind the longest output; a larger draft is cut, never refused."""
+
+
+def _fitting(tree: TokenTree, room: int) -> TokenTree:
+    """Shorten a draft that the cache or the window cannot hold. Aux rows go first."""
+    extra = 0 if tree.aux is None else tree.aux.mask.shape[0]
+    return tree if len(tree) + extra <= room else tree.shortened(room)
+
+
+def _reader(target: Target, clock: Clock) -> Callable[[], int]:
+    if not clock.profile:
+        return clock.wall
+
+    def read() -> int:
+        target.synchronize()
+        return clock.wall()
+
+    return read

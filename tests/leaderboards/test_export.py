@@ -1,0 +1,91 @@
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+
+from draftboard.leaderboards.export import CSV_COLUMNS, csv_document, json_document
+from draftboard.results import Figure, Group, Interval, MethodResult, Results
+from draftboard.results_file import read_results
+
+
+def strict(data):
+    def refuse(constant):
+        raise AssertionError(f"bare {constant}")
+
+    return json.loads(data, parse_constant=refuse)
+
+
+def rows_of(results):
+    return list(csv.DictReader(io.StringIO(csv_document(results).decode("utf-8"), newline="")))
+
+
+def test_json_reads_back_as_the_same_results(board, tmp_path):
+    path = tmp_path / "leaderboard.json"
+    path.write_bytes(json_document(board))
+    assert read_results(path) == board
+
+
+def test_json_is_strict_and_says_why_a_value_is_missing():
+    odd = MethodResult(
+        method="\ud800 odd",
+        overall={
+            "speedup": Figure(value=math.nan),
+            "ttft_s": Figure(value=1.0, interval=Interval(low=0.0, high=math.inf)),
+        },
+        settings={"threshold": math.inf, "nested": [math.nan, 1]},
+    )
+    data = strict(json_document(Results(groups=(Group(model="m", hardware="h", suite="s", methods=(odd,)),))))
+    (method,) = data["groups"][0]["methods"]
+    assert method["method"] == "\ud800 odd"
+    assert method["overall"]["speedup"]["value"] is None
+    assert method["overall"]["speedup"]["reason"] == "not a number"
+    assert method["overall"]["ttft_s"]["interval"] is None
+    assert method["settings"] == {"threshold": None, "nested": [None, 1]}
+
+
+def test_json_holds_schema_and_ranks(board):
+    data = strict(json_document(board))
+    assert (data["format"], data["schema"]) == ("draftboard-results", 1)
+    ranks = {method["method"]: method["rank"] for method in data["groups"][0]["methods"]}
+    assert ranks == {
+        "tss[pld]": 1,
+        "a|b*c*": 2,
+        "samd[token_recycling]": 2,
+        "autoregressive": 4,
+        "partial": None,
+    }
+    assert data["groups"][0]["ranked_by"] == "speedup"
+
+
+def test_csv_has_one_row_per_figure_with_the_unrounded_value(board):
+    rows = rows_of(board)
+    assert tuple(rows[0]) == CSV_COLUMNS
+    figures = sum(
+        len(method.overall) + sum(len(domain.figures) for domain in method.domains.values())
+        for method in board.groups[0].methods
+    )
+    assert len(rows) == figures
+    (row,) = [r for r in rows if (r["method"], r["domain"], r["metric"]) == ("tss[pld]", "qa", "speedup")]
+    assert (row["value"], row["n"], row["rank"], row["scope"], row["unit"]) == (
+        "2.004",
+        "40",
+        "1",
+        "domain",
+        "×",
+    )
+    (row,) = [r for r in rows if (r["method"], r["scope"], r["metric"]) == ("partial", "overall", "speedup")]
+    assert (row["value"], row["rank"], row["reason"]) == ("", "", "1 of 2 domains")
+
+
+def test_csv_text_is_no_formula_and_stays_on_one_line(board):
+    group = board.groups[0]
+    hostile = replace(
+        group, model="=1+1", methods=(replace(group.methods[0], method="@x\n-1"),), baseline="+a"
+    )
+    text = csv_document(Results(groups=(hostile,))).decode("utf-8")
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert {len(row) for row in rows} == {len(CSV_COLUMNS)}
+    assert {row[1] for row in rows[1:]} == {"'=1+1"}
+    assert {row[5] for row in rows[1:]} == {"'@x -1"}
+    assert text.count("\n") == len(rows)

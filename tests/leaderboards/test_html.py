@@ -1,0 +1,171 @@
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from draftboard.leaderboards.html import html
+from draftboard.results import Figure, Group, MethodResult, Results
+
+GOLDEN = Path(__file__).parent / "golden" / "main.html"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = (
+    "</title><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7*7 }}",
+    "{% include 'x' %}",
+    "\u202ereversed\u2069",
+    "--></style></script>",
+    "x" * 300,
+    "two\nlines",
+)
+
+
+def named(name):
+    """A board in which everything that can hold text holds this one."""
+    method = MethodResult(
+        method=name,
+        overall={"speedup": Figure(value=2.0), "acceptance_length": Figure(value=None, reason=name)},
+        output=name,
+        lossless=True,
+        settings={name: name, "nested": {name: [name]}},
+        reference=name,
+        notes=(name,),
+    )
+    other = MethodResult(method="other", overall={"speedup": Figure(value=1.0)})
+    group = Group(
+        model=name,
+        hardware=name,
+        suite=name,
+        baseline=name,
+        conditions={name: name},
+        domains=(name,),
+        methods=(method, other),
+        notes=(name,),
+    )
+    return Results(groups=(group,), title=name)
+
+
+def test_golden(board):
+    text = html(board)
+    main = text[text.index("<main") : text.index("</main>")]
+    if os.environ.get("DRAFTBOARD_UPDATE_GOLDEN"):
+        GOLDEN.write_text(main, encoding="utf-8", newline="\n")
+    assert main == GOLDEN.read_text(encoding="utf-8")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"]), min_size=1, max_size=20))
+@example("<b>bold</b> & 'quotes' \"double\"")
+def test_every_text_reads_back_and_adds_no_tag(page, name):
+    plain, given_name = page(html(named("plain"))), page(html(named(name)))
+    assert given_name.tags == plain.tags
+    assert f"{name} baseline" in given_name.column("Method")
+    assert name in given_name.texts
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_add_no_tag_and_no_attribute(page, name):
+    plain, hostile = page(html(named("plain"))), page(html(named(name)))
+    assert hostile.tags == plain.tags
+    assert [(tag, set(attributes)) for tag, attributes in hostile.attributes] == [
+        (tag, set(attributes)) for tag, attributes in plain.attributes
+    ]
+    assert name.replace("\n", " ") + " baseline" in hostile.column("Method")
+
+
+def test_the_script_is_ours_alone_and_the_policy_admits_only_it(board):
+    text = html(board)
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in text or f"script-src 'sha256-{digest}'" in text
+    assert scripts == re.findall(r"<script>(.*?)</script>", html(named("x")), flags=re.DOTALL)
+
+
+def test_the_page_needs_no_network(page, board):
+    parsed = page(html(board))
+    addresses = [
+        value
+        for _, attributes in parsed.attributes
+        for key, value in attributes.items()
+        if key in ("src", "href", "action", "data") and value
+    ]
+    assert {a for a in addresses if not a.startswith("#")} == {
+        "leaderboard.json",
+        "leaderboard.csv",
+        "leaderboard.md",
+    }
+    assert not re.search(r"https?://|@import|url\(", html(board))
+
+
+def test_links_inside_the_page_lead_somewhere(page, board):
+    parsed = page(html(board))
+    ids = [attributes["id"] for _, attributes in parsed.attributes if "id" in attributes]
+    links = [a["href"][1:] for tag, a in parsed.attributes if tag == "a" and a["href"].startswith("#")]
+    assert links
+    assert set(links) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_tables_are_accessible(page, board):
+    parsed = page(html(board))
+    assert parsed.tags.count("table") == parsed.tags.count("caption") == 2
+    heads = [attributes for tag, attributes in parsed.attributes if tag == "th"]
+    assert {attributes["scope"] for attributes in heads} == {"row", "col"}
+
+
+def test_sorting_uses_the_unrounded_value(page, board):
+    values = [a["data-value"] for tag, a in page(html(board)).attributes if tag == "td" and "data-value" in a]
+    assert "1.951" in values
+    assert "2.004" in values
+
+
+def test_several_groups_are_several_sections(page, board):
+    twice = replace(board, groups=(board.groups[0], replace(board.groups[0], hardware="gpu")))
+    parsed = page(html(twice))
+    ids = {attributes.get("id") for tag, attributes in parsed.attributes if tag == "section"}
+    assert {"board-1", "board-2"} <= ids
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_sorting_keeps_missing_values_last_in_either_direction(tmp_path, board):
+    probe = """<script>
+    const order = () => [...document.querySelectorAll("table.board")[0].tBodies[0].rows]
+      .map((row) => row.querySelector("th.method bdi").textContent).join(";");
+    const button = document.querySelectorAll("table.board th.headline button")[0];
+    const seen = [order()];
+    button.click(); seen.push(order()); button.click(); seen.push(order());
+    document.body.innerHTML = ""; document.body.dataset.seen = seen.join(" / ");
+    </script></body>"""
+    text = re.sub(r"<meta http-equiv[^>]*>", "", html(board)).replace("</body>", probe)
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--no-first-run",
+    ]
+    flags += ["--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    done = subprocess.run(
+        [str(CHROMIUM), *flags, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found = re.search(r'data-seen="([^"]*)"', done.stdout)
+    assert found
+    first, down, up = found[1].split(" / ")
+    assert first == "tss[pld];a|b*c*;samd[token_recycling];autoregressive;partial"
+    assert down == first
+    assert up == "autoregressive;a|b*c*;samd[token_recycling];tss[pld];partial"

@@ -1,0 +1,47 @@
+import os
+import re
+from pathlib import Path
+
+from draftboard.leaderboards.markdown import markdown
+from draftboard.results import Figure, Group, MethodResult, Results
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def check_golden(name, text):
+    """Compare with the stored text; DRAFTBOARD_UPDATE_GOLDEN=1 stores it anew, to be read in the diff."""
+    path = GOLDEN / name
+    if os.environ.get("DRAFTBOARD_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_golden(board):
+    check_golden("leaderboard.md", markdown(board))
+
+
+def test_each_row_of_a_table_has_as_many_columns_as_its_header(board):
+    for block in markdown(board).split("\n\n"):
+        if block.startswith("|"):
+            lines = block.strip().split("\n")
+            assert len({len(re.split(r"(?<!\\)\|", line)) for line in lines}) == 1
+            assert len(lines) >= 3
+
+
+def test_a_time_stamp_stands_only_where_it_was_passed(board):
+    stamped = markdown(board, generated="2026-01-01")
+    assert stamped == markdown(board) + "\nGenerated 2026-01-01.\n"
+
+
+def test_many_footnotes_are_numbered_to_the_end():
+    methods = tuple(
+        MethodResult(method=f"m{i:02}", overall={"speedup": Figure(value=None, reason=f"reason {i}")})
+        for i in range(12)
+    )
+    text = markdown(Results(groups=(Group(model="m", hardware="", suite="", methods=methods),)))
+    assert "| – | m11 | n/a¹² |" in text
+    assert "- ¹² reason 11" in text
+
+
+def test_no_groups_still_make_a_document():
+    assert "No results." in markdown(Results(groups=()))

@@ -1,0 +1,100 @@
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from draftboard.errors import UserError
+from draftboard.leaderboards import render as render_board
+from draftboard.leaderboards import terminal_table
+from draftboard.results import Figure, Group, MethodResult, Results
+from draftboard.results_file import read_results
+
+NAMES = ["index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md"]
+
+
+def printed(group, width=200):
+    console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    try:
+        console.print(terminal_table(group))
+    finally:
+        console.file.close()
+    return console.export_text()
+
+
+def test_writes_four_files_that_are_the_same_each_time(board, tmp_path):
+    first = render_board(board, tmp_path / "a" / "deep")
+    second = render_board(board, tmp_path / "b")
+    assert sorted(path.name for path in first) == NAMES
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == NAMES
+
+
+def test_what_was_rendered_can_be_rendered_again(board, tmp_path):
+    first = render_board(board, tmp_path / "a")
+    second = render_board(read_results(tmp_path / "a" / "leaderboard.json"), tmp_path / "b")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_time_stamp_can_be_shown(board, tmp_path):
+    paths = render_board(board, tmp_path, generated="2026-01-01 12:00 UTC")
+    assert "2026-01-01 12:00 UTC" in paths[0].read_text(encoding="utf-8")
+
+
+def test_a_full_disk_leaves_the_old_board_and_names_the_path(board, tmp_path, monkeypatch):
+    render_board(board, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    real = Path.open
+
+    def failing(self, mode="r", *args, **kwargs):
+        if "leaderboard.json" in self.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(UserError, match=r"leaderboard\.json: cannot be written: No space left on device"):
+        render_board(Results(groups=()), tmp_path)
+    monkeypatch.undo()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_output_path_that_is_a_file_is_refused(board, tmp_path):
+    (tmp_path / "out").write_text("x")
+    with pytest.raises(UserError, match="out: cannot be written"):
+        render_board(board, tmp_path / "out")
+
+
+def test_importing_the_boards_needs_neither_torch_nor_a_template_engine():
+    code = "import sys, draftboard.leaderboards; print({'torch', 'jinja2', 'rich'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_terminal_shows_overall_figures_and_domains_as_rows(board):
+    text = printed(board.groups[0])
+    assert "tss[pld]" in text
+    assert "1.95×" in text
+    assert "autoregressive (baseline)" in text
+    assert "1 of 2 domains" in text
+    assert any(line.split()[:3] == ["qa", "2.00×", "1.50×"] for line in text.splitlines())
+
+
+def test_terminal_keeps_markup_and_escapes_inert():
+    name = "[bold red]x[/bold red] \x1b[31m :smile: [link=http://a]b[/link]"
+    method = MethodResult(method=name, overall={"speedup": Figure(value=1.0)})
+    text = printed(Group(model=name, hardware="", suite="", methods=(method,)))
+    assert text.count("[bold red]x[/bold red] \ufffd[31m :smile: [link=http://a]b[/link]") == 2
+
+
+@pytest.mark.parametrize("case", ["04", "10", "12", "13", "14", "15"])
+def test_the_cases_render_to_strict_json(case, tmp_path):
+    (path,) = (Path(__file__).parent.parent / "data").glob(f"{case}-*")
+    render_board(read_results(path), tmp_path)
+
+    def refuse(constant):
+        raise AssertionError(f"bare {constant}")
+
+    json.loads((tmp_path / "leaderboard.json").read_bytes(), parse_constant=refuse)

@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftboard.leaderboards.ranking import missing_reasons, standings
+from draftboard.leaderboards.table import acceptance_across, boards
+from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
+
+
+def group_of(values, **about):
+    methods = tuple(
+        MethodResult(method=name, overall={"speedup": Figure(value=v)}) for name, v in values.items()
+    )
+    return Group(model="m", hardware="h", suite="s", methods=methods, **about)
+
+
+def table_of(group, key):
+    return next(table for table in boards(group) if table.key == key)
+
+
+def cell_of(table, method, title):
+    row = next(row for row in table.rows if row.method == method)
+    return row.cells[[column.title for column in table.columns].index(title)]
+
+
+def test_equal_values_share_a_rank_and_stand_in_name_order():
+    group = group_of(
+        {"zeta": 1.996, "alpha": 1.996, "omega": 2.004, "kappa": 1.5, "beta": 10.2, "gamma": 9.8}
+    )
+    places = [(place.method.method, place.rank) for place in standings(group, "speedup")]
+    assert places == [("beta", 1), ("gamma", 2), ("omega", 3), ("alpha", 4), ("zeta", 4), ("kappa", 6)]
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(allow_nan=True) | st.none(), max_size=8))
+def test_a_rank_is_one_plus_the_number_of_better_methods(values):
+    places = standings(group_of(values), "speedup")
+    finite = {name: v for name, v in values.items() if v is not None and abs(v) < float("inf")}
+    for place in places:
+        name = place.method.method
+        expected = 1 + sum(other > finite[name] for other in finite.values()) if name in finite else None
+        assert place.rank == expected
+    ranked = [place.rank is not None for place in places]
+    assert ranked == sorted(ranked, reverse=True)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])
+def test_a_value_that_is_none_or_not_finite_is_shown_as_missing_with_a_reason(value):
+    table = table_of(group_of({"good": 2.0, "odd": value}), "speed")
+    cell = cell_of(table, "odd", "Overall")
+    assert (cell.text, cell.value, cell.missing, cell.best) == ("n/a", None, True, False)
+    assert table.footnotes[cell.notes[0] - 1] in ("no value", "not a number")
+    assert [row.rank for row in table.rows] == [1, None]
+
+
+def test_bold_follows_the_direction_of_the_metric_and_marks_all_ties(board):
+    table = table_of(board.groups[0], "speed")
+    assert cell_of(table, "tss[pld]", "TTFT (s)").best
+    assert not cell_of(table, "autoregressive", "TTFT (s)").best
+    assert [row.method for row in table.rows if cell_of(table, row.method, "τ").best] == [
+        "a|b*c*",
+        "samd[token_recycling]",
+    ]
+
+
+def test_bold_comes_from_unrounded_values():
+    table = table_of(group_of({"a": 2.004, "b": 2.0041}), "speed")
+    assert [cell_of(table, name, "Overall").best for name in "ab"] == [False, True]
+    assert cell_of(table, "a", "Overall").text == cell_of(table, "b", "Overall").text
+
+
+def test_a_method_that_lacks_a_domain_is_unranked_even_if_it_brings_an_overall_value(board):
+    group = board.groups[0]
+    flattering = replace(group.methods[-1], overall={"speedup": Figure(value=3.0)})
+    table = table_of(replace(group, methods=(*group.methods[:-1], flattering)), "speed")
+    row = table.rows[-1]
+    assert (row.method, row.rank) == ("partial", None)
+    assert table.footnotes[row.notes[0] - 1] == "1 of 2 domains"
+
+
+def test_a_method_with_failed_samples_is_unranked_and_says_how_many(board):
+    group = board.groups[0]
+    method = group.methods[1]
+    domains = {**method.domains, "qa": replace(method.domains["qa"], failed=3)}
+    table = table_of(replace(group, methods=(group.methods[0], replace(method, domains=domains))), "speed")
+    assert [row.rank for row in table.rows] == [1, None]
+    assert "3 of 83 samples failed" in table.footnotes
+
+
+def test_each_reason_is_one_footnote():
+    reason = Figure(value=None, reason="no autoregressive run for m")
+    methods = tuple(MethodResult(method=name, overall={"speedup": reason}) for name in "abc")
+    group = Group(model="m", hardware="h", suite="s", methods=methods)
+    assert table_of(group, "speed").footnotes == ("no autoregressive run for m",)
+    told = missing_reasons(Results(groups=(group,)))
+    assert told == ("not ranked: a, b, c (no autoregressive run for m)",)
+
+
+def test_quality_shows_n_signature_and_what_a_lossy_method_lost(board):
+    table = table_of(board.groups[0], "quality")
+    assert not table.ranked
+    (column,) = table.columns
+    assert (column.title, column.detail) == ("translation · BLEU", "n=40")
+    assert table.footnotes[column.notes[0] - 1] == "nrefs:1|tok:13a|version:2.6.0"
+    assert cell_of(table, "tss[pld]", "translation · BLEU").detail == "Δ -1.5"
+    assert cell_of(table, "autoregressive", "translation · BLEU").detail == ""
+
+
+def test_scores_with_different_signatures_carry_their_own():
+    methods = tuple(
+        MethodResult(
+            method=name,
+            domains={"d": DomainResult(domain="d", figures={"bleu": Figure(value=1.0, n=n, signature=name)})},
+        )
+        for name, n in (("a", 1), ("b", 2))
+    )
+    group = Group(model="", hardware="", suite="", domains=("d",), methods=methods)
+    table = table_of(group, "quality")
+    assert table.columns[0].notes == ()
+    assert [table.footnotes[row.cells[0].notes[0] - 1] for row in table.rows] == ["a", "b"]
+    assert [row.cells[0].detail for row in table.rows] == ["n=1", "n=2"]
+
+
+def test_an_interval_stands_beside_its_value(board):
+    assert cell_of(table_of(board.groups[0], "speed"), "tss[pld]", "Overall").detail == "[1.90, 2.00]"
+
+
+def test_groups_rank_apart_and_only_acceptance_stands_side_by_side():
+    def group(hardware, tau):
+        overall = {"speedup": Figure(value=tau), "acceptance_length": Figure(value=tau)}
+        return Group(
+            model="m", hardware=hardware, suite="s", methods=(MethodResult(method="x", overall=overall),)
+        )
+
+    results = Results(groups=(group("gpu-a", 3.0), group("gpu-b", 2.0)))
+    assert [table_of(one, "speed").rows[0].rank for one in results.groups] == [1, 1]
+    (across,) = acceptance_across(results)
+    assert not across.ranked
+    assert [column.title for column in across.columns] == ["gpu-a", "gpu-b"]
+    assert [cell.text for cell in across.rows[0].cells] == ["3.00", "2.00"]
+    assert acceptance_across(Results(groups=results.groups[:1])) == ()
