@@ -4,10 +4,15 @@ This package stays light: importing it imports neither torch nor transformers, s
 leaderboards are quick everywhere.
 """
 
-from importlib.metadata import version
-
 from draftboard.errors import UserError
 
 __all__ = ["UserError", "__version__"]
 
-__version__ = version("draftboard")
+
+def __getattr__(name: str) -> str:
+    # Reading a distribution's metadata takes longer than everything else here, and is rarely asked for.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("draftboard")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

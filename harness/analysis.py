@@ -4,10 +4,9 @@ Definitions: suites-and-scoring 7 and 8. Seconds and tokens of a sample are sums
 only samples that ended well in both arms, under the same prompts, enter a paired figure.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 from typing import Any
 
 from draftboard.lossless import Margin, compare
@@ -89,11 +88,13 @@ def _method(run: StoredRun, table: dict[str, Any], samples: dict[str, SampleReco
     overall = _figures(mine, paired, run, missing=_missing(mine, len(labels) * int(run.plan["repeats"])))
     overall["speedup_pooled"] = overall["speedup"]
     for name in ("speedup", "speedup_decode", "speedup_cpu"):
-        overall[name] = _over_domains([results[domain].figures[name] for domain in domains], label)
+        overall[name] = _over_domains([results[domain].figures[name] for domain in domains], geometric_mean)
+    by_domain = [results[domain].figures["speedup"] for domain in domains]
+    overall["speedup_mean_of_domains"] = _over_domains(by_domain, fmean)
     return MethodResult(
         method=label, domains=results, overall=overall, output=_output(run, table, theirs, mine),
         lossless=bool(table.get("lossless", True)), settings={"method": table["method"], **table["settings"]},
-        reference=str(table.get("reference", "")), notes=_failures(mine),
+        reference=str(table.get("reference", "")), notes=(*_failures(mine), *_unpaired(theirs, mine, paired)),
     )
 
 
@@ -154,10 +155,11 @@ def _figures(cells: Sequence[Cell], pairs: dict[str, tuple[_Totals, _Totals]], r
         "tokens_per_s": _ratio(sum(len(t.token_ids) for t in turns), sum(t.end_ns for t in turns) / 1e9, n, why),
         "decode_tokens_per_s": _ratio(sum(len(t.token_ids) - 1 for t in turns),
                                       sum(t.end_ns - t.first_ns for t in turns) / 1e9, n, why),
-        "ttft_s": Figure(value=median(t.first_ns for t in turns) / 1e9, n=n) if turns else Figure(value=None, n=0, reason=why),
+        "ttft_s": _ratio(median(t.first_ns for t in turns) if turns else 0, 1e9 if turns else 0, n, why),
         "nodes_per_step": _ratio(steps.nodes, steps.count, n, why),
     }
-    rates = [len(t.token_ids) / (t.end_ns / 1e9) for t in turns if t.end_ns]
+    per_sample = [_totals(of_sample) for of_sample in _by_sample(good)]
+    rates = [totals.tokens / totals.seconds for totals in per_sample if totals.seconds]
     figures["tokens_per_s_mean_of_samples"] = (
         Figure(value=fmean(rates), n=n) if rates else Figure(value=None, n=0, reason=why)
     )
@@ -212,20 +214,28 @@ def _speedup(pairs: dict[str, tuple[_Totals, _Totals]], take: Callable[[_Totals]
     return Figure(value=(base_s / base_n) / (own_s / own_n), n=len(pairs))
 
 
-def _over_domains(figures: Sequence[Figure], label: str) -> Figure:
-    """Geometric mean over domains, and only if every domain has a value."""
+def _over_domains(figures: Sequence[Figure], mean: Callable[[list[float]], float]) -> Figure:
+    """Mean over domains, and only if every domain has a value."""
     values = [figure.value for figure in figures if figure.value is not None]
     n = sum(figure.n or 0 for figure in figures)
     if len(values) < len(figures) or not values:
         why = next((figure.reason for figure in figures if figure.value is None), "no domains")
         return Figure(value=None, n=n, reason=f"{len(values)} of {len(figures)} domains: {why}")
-    return Figure(value=exp(fmean(log(value) for value in values)), n=n)
+    return Figure(value=mean(values), n=n)
+
+
+def _by_sample(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """All rounds of each sample together."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.sample, []).append(cell)
+    return list(found.values())
 
 
 def _mean_acceptance(cells: Sequence[Cell]) -> Figure:
     values = []
-    for cell in cells:
-        steps = _Steps.of(cell.turns)
+    for of_sample in _by_sample(cells):
+        steps = _Steps.of(turn for cell in of_sample for turn in cell.turns)
         if steps.count:
             values.append(steps.kept / steps.count)
     return Figure(value=fmean(values), n=len(values)) if values else Figure(value=None, n=0, reason="no steps")
@@ -283,7 +293,9 @@ def _output(run: StoredRun, table: dict[str, Any], theirs: Sequence[Cell], mine:
     return compare(_outputs(base, both), _outputs(own, both), tie_limit=limit, margins=margins).output
 
 
-def _outputs(cells: dict[tuple[str, int], Cell], keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], list[OutputTurn]]:
+def _outputs(
+    cells: dict[tuple[str, int], Cell], keys: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], list[OutputTurn]]:
     return {
         key: [OutputTurn(token_ids=t.token_ids, prompt=t.prompt_sha256) for t in cells[key].turns]
         for key in sorted(keys)
@@ -297,6 +309,16 @@ def _failures(cells: Iterable[Cell]) -> tuple[str, ...]:
             text = f"{cell.status}: {cell.reason}"
             reasons[text] = reasons.get(text, 0) + 1
     return tuple(f"{count} × {text}" for text, count in sorted(reasons.items()))
+
+
+def _unpaired(theirs: Iterable[Cell], mine: Iterable[Cell], paired: Mapping[str, object]) -> tuple[str, ...]:
+    """Say which samples both sides have and yet no paired figure rests on."""
+    good, own = ({cell.sample for cell in cells if cell.status == "ok"} for cells in (theirs, mine))
+    both = good & own
+    left = len(both - paired.keys())
+    if not left:
+        return ()
+    return (f"{left} of {len(both)} samples not paired with the baseline: an earlier answer and so the prompts differ",)
 
 
 def _conditions(run: StoredRun) -> dict[str, str]:
@@ -314,7 +336,9 @@ def _conditions(run: StoredRun) -> dict[str, str]:
         "samples": ", ".join(f"{s['name']} {s['samples']}" for s in plan["suites"]),
         "suite hash": ", ".join(f"{s['name']} {s['content_hash'][:12]}" for s in plan["suites"]),
         "weights": str(plan.get("model_fingerprint", ""))[:12],
-        "software": ", ".join(f"{name} {packages[name]}" for name in ("draftboard", "torch", "transformers") if name in packages),
+        "software": ", ".join(
+            f"{name} {packages[name]}" for name in ("draftboard", "torch", "transformers") if name in packages
+        ),
     }
     return {name: value for name, value in conditions.items() if value}
 
@@ -324,6 +348,8 @@ def _notes(run: StoredRun) -> tuple[str, ...]:
     for suite in run.plan["suites"]:
         notes += [f"{suite['name']}: {note}" for note in suite.get("notes", ())]
     wanted = len(run.samples) * len(run.plan["methods"]) * int(run.plan["repeats"])
+    if run.verdict is not None:
+        notes += [f"not valid for claims: {reason}" for reason in run.verdict["reasons"]]
     if len(run.cells) < wanted:
         notes.append(f"unfinished: {len(run.cells)} of {wanted} cells; go on with draftboard run --resume")
     return tuple(notes)

@@ -12,18 +12,18 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
-from draftboard import __version__
+import draftboard
 from draftboard.errors import UserError
-from draftboard.methods import MethodError, load_plugin
+from draftboard.methods.errors import MethodError
 from draftboard.options import RunOptions, merged, read_options
-from draftboard.suites import SuiteError
+from draftboard.suites.errors import SuiteError
 
 __all__ = ["app", "main"]
 
 app = App(
     name="draftboard",
     help="Benchmark speculative decoding: run methods on suites, score what they write, render leaderboards.",
-    version=__version__,
+    version=lambda: draftboard.__version__,
     help_format="plaintext",
 )
 
@@ -189,8 +189,12 @@ def demo(*, out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/d
 
 
 def _load_plugins(plugins: Sequence[Path]) -> None:
-    for path in plugins:
-        load_plugin(path)
+    if plugins:
+        from draftboard.methods import load_plugin
+        from draftboard.suites import suite_names
+
+        for path in plugins:
+            load_plugin(path, others=lambda: len(suite_names()))
 
 
 def _options(plan: Path | None, options: RunOptions | None, plugins: Sequence[Path]) -> RunOptions:

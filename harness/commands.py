@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from draftboard.errors import UserError
 from draftboard.options import RunOptions
 from draftboard.results import Group, Results
 from draftboard.store import is_run, read_run
@@ -77,7 +76,8 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
         return 0
     print(f"plan is valid: {len(plan.entries)} methods × {len(records)} samples × {plan.repeats} = {plan.cells} cells")
     for suite in plan.suites:
-        print(f"  {suite.name}: {len(suite.samples)} samples, " + ", ".join(f"{d} {n}" for d, n in suite.counts.items()))
+        counts = ", ".join(f"{domain} {count}" for domain, count in suite.counts.items())
+        print(f"  {suite.name}: {len(suite.samples)} samples, {counts}")
         for note in suite.notes:
             print(f"    note: {note}")
     print(f"  methods: {', '.join(entry.label for entry in plan.entries)}")
@@ -112,9 +112,8 @@ def render_command(sources: Sequence[Path], out: Path, title: str) -> int:
     from draftboard.leaderboards import missing_reasons, render
 
     results = load_results(sources, title)
-    for group in results.groups:
-        for reason in missing_reasons(group):
-            print(f"draftboard: n/a: {reason}", file=sys.stderr)
+    for reason in missing_reasons(results):
+        print(f"draftboard: {reason}", file=sys.stderr)
     paths = render(results, out)
     print("\n".join(str(path) for path in paths))
     return 0

@@ -52,7 +52,8 @@ class Divergences:
         for index, (ours, theirs) in enumerate(zip(baseline.turns, cell.turns, strict=False)):
             if ours.prompt_sha256 != theirs.prompt_sha256:
                 return
-            place = next((i for i, (a, b) in enumerate(zip(ours.token_ids, theirs.token_ids, strict=False)) if a != b), None)
+            pairs = enumerate(zip(ours.token_ids, theirs.token_ids, strict=False))
+            place = next((at for at, (mine, other) in pairs if mine != other), None)
             if place is not None:
                 self._write(baseline, cell, index, place)
                 return
@@ -82,7 +83,9 @@ class Divergences:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._file is not None:
             self._file.close()
 

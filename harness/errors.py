@@ -11,5 +11,6 @@ class UserError(Exception):
 
     def __init__(self, what: str, *, where: str = "", advice: str = "", problems: tuple[str, ...] = ()) -> None:
         self.what, self.where, self.advice, self.problems = what, where, advice, problems
-        lines = [f"{where}: {what}" if where else what, *(f"  {problem}" for problem in problems)]
+        told = ["  " + problem.replace("\n", "\n    ") for problem in problems]
+        lines = [f"{where}: {what}" if where else what, *told]
         super().__init__("\n".join([*lines, advice] if advice else lines))

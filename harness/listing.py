@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from draftboard.metrics import METRICS
-from draftboard.methods import method_class, method_names
 from draftboard.bundled import BUNDLED, is_fetched
+from draftboard.methods import method_class, method_names
+from draftboard.metrics import METRICS
 from draftboard.suites import describe_suites
 
 __all__ = ["list_command"]
@@ -42,8 +42,11 @@ def _metrics() -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    rows = [{"name": alias, "about": entry.about, "fetched": "yes" if is_fetched(alias) else "no"}
-            for alias, entry in BUNDLED.items()]
+    rows = [
+        {"name": alias, "about": f"bundled: {entry.requirement}, {entry.download_bytes / 1e6:.0f} MB to download",
+         "licence": entry.licence, "fetched": "yes" if is_fetched(alias) else "no"}
+        for alias, entry in BUNDLED.items()
+    ]
     rows.append({"name": "owner/name", "about": "any causal LM of the Hugging Face hub, with --revision"})
     rows.append({"name": "folder, file.gguf", "about": "a local folder with config.json and weights, or a GGUF file"})
     return rows

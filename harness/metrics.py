@@ -12,7 +12,7 @@ class Metric:
     name: str
     title: str
     kind: str
-    """`speed`, `acceptance` or `quality`."""
+    """`speed`, `acceptance`, `time` (where a step's time goes) or `quality`."""
     unit: str = ""
     digits: int = 2
     higher_is_better: bool = True
@@ -42,6 +42,20 @@ _ALL = (
            digits=1, about="per-sample tokens/s averaged over samples (Spec-Bench's average)"),
     Metric(name="ttft_s", title="TTFT", kind="speed", unit="s", digits=3, higher_is_better=False,
            about="time to first token, median over turns"),
+    Metric(name="speedup_pooled", title="Speedup, pooled", kind="speed", unit="×",
+           about="S_pool over all samples of all domains at once; long answers weigh more"),
+    Metric(name="speedup_mean_of_domains", title="Mean of domain speedups", kind="speed", unit="×",
+           about="arithmetic mean of the domains' speedups, the form of Spec-Bench's tables"),
+    Metric(name="forecast_decode", title="Forecast decode speedup", kind="speed", unit="×",
+           about="kept tokens over the cost curve's price of their forwards: no drafting cost, no overhead"),
+    Metric(name="nodes_per_step", title="Drafted nodes per step", kind="acceptance", digits=1,
+           about="drafted tokens verified in a step, all branches counted"),
+    Metric(name="draft_share", title="Draft share of step time", kind="time", digits=3, higher_is_better=False,
+           about="drafting over the whole step, pooled over steps, 0-1"),
+    Metric(name="verify_share", title="Verify share of step time", kind="time", digits=3,
+           about="the target's forward over the whole step, 0-1"),
+    Metric(name="other_share", title="Other share of step time", kind="time", digits=3, higher_is_better=False,
+           about="judging, cache moves and the loop itself over the whole step, 0-1"),
     Metric(name="bleu", title="BLEU", kind="quality", digits=1, about="sacrebleu corpus BLEU, 0-100"),
     Metric(name="chrf", title="chrF", kind="quality", digits=1, about="sacrebleu corpus chrF2, 0-100"),
     Metric(name="rouge1", title="ROUGE-1", kind="quality", digits=1, about="F1, mean over samples, 0-100"),

@@ -3,7 +3,6 @@
 None means "not said": the command line wins over the plan file, and what neither says takes the default of `plan`.
 """
 
-import tomllib
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -71,6 +70,8 @@ class RunOptions:
 
 def read_options(path: Path) -> RunOptions:
     """Read a plan file (TOML). All faults are reported at once; an unknown key is told with the nearest one."""
+    import tomllib
+
     try:
         table = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:

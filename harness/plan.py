@@ -1,18 +1,19 @@
 """A plan with everything decided: which methods run on which samples of which model, and how. Free of torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from draftboard.errors import UserError
 from draftboard.methods import Method, MethodError, build, parse
-from draftboard.methods.engine.settings import Limits, Sampling
+from draftboard.methods.engine.settings import Sampling
 from draftboard.options import RunOptions
 from draftboard.suites import Sample, Suite, limited, load_suite
 
 __all__ = ["BASELINE", "Entry", "Plan", "make_plan", "sample_key"]
 
 BASELINE = "autoregressive"
+DEFAULT_MODEL = "smollm2-135m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +68,42 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
     problems: list[str] = []
     entries = _entries(options, problems)
     suites = _suites(options, problems)
-    try:
-        sampling = Sampling(temperature=_or(options.temperature, 0.0), top_p=_or(options.top_p, 1.0),
-                            top_k=_or(options.top_k, 0))
-        Limits(max_new_tokens=_or(options.max_new_tokens, 1024))
-    except MethodError as error:
-        problems.append(str(error))
-        sampling = Sampling()
-    for name in ("limit", "repeats", "threads"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            problems.append(f"{name} must be at least 1, not {value}")
+    _check_values(options, problems)
     if problems:
         raise UserError(f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems))
     return Plan(
-        model=options.model or "smollm2-135m", revision=options.revision, entries=tuple(entries), suites=tuple(suites),
-        limit=options.limit, max_new_tokens=_or(options.max_new_tokens, 1024), sampling=sampling,
+        model=options.model or DEFAULT_MODEL, revision=options.revision, entries=tuple(entries), suites=tuple(suites),
+        limit=options.limit, max_new_tokens=_or(options.max_new_tokens, 1024), sampling=Sampling(**_sampling(options)),
         seed=_or(options.seed, 0), repeats=_or(options.repeats, 1), dtype=options.dtype or "auto",
         device=options.device or "auto", threads=options.threads, template=options.template or "auto",
         stop=options.stop or (), warmup=options.warmup or "auto", profile=bool(options.profile),
     )
+
+
+def _check_values(options: RunOptions, problems: list[str]) -> None:
+    """Add what is wrong with the model's name and with single values."""
+    from draftboard.models import resolve
+
+    try:
+        resolve(options.model or DEFAULT_MODEL, options.revision)
+    except UserError as error:
+        problems.append(str(error))
+    for name, value in _sampling(options).items():
+        try:
+            Sampling(**{name: value})
+        except MethodError as error:
+            problems.append(str(error))
+    for name in ("limit", "max_new_tokens", "repeats", "threads"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            problems.append(f"{name} must be at least 1, not {value}")
+    if "" in (options.stop or ()):
+        problems.append("a stop text must not be empty: every answer would end at once")
+
+
+def _sampling(options: RunOptions) -> dict[str, Any]:
+    said = {name: getattr(options, name) for name in ("temperature", "top_p", "top_k")}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _or(value: Any, default: Any) -> Any:
@@ -101,7 +118,7 @@ def _entries(options: RunOptions, problems: list[str]) -> list[Entry]:
         except MethodError as error:
             problems.append(str(error))
         else:
-            found.append(Entry(label=method.notation(), method=method))
+            found.append(Entry(label=method.notation(), method=_filled(method, options, {})))
     for index, table in enumerate(options.methods or ()):
         settings = dict(table)
         label = settings.pop("label", None)
@@ -113,8 +130,10 @@ def _entries(options: RunOptions, problems: list[str]) -> list[Entry]:
         if label is not None and (not isinstance(label, str) or not label.strip()):
             problems.append(f"methods[{index}]: label must be a text")
             continue
-        found.append(Entry(label=label or method.notation(), method=method))
-    found = [replace(entry, method=_filled(entry.method, options)) for entry in found]
+        if label == BASELINE != method.name:
+            problems.append(f"methods[{index}]: {BASELINE} is the baseline's name; give {method.name} another label")
+            continue
+        found.append(Entry(label=label or method.notation(), method=_filled(method, options, settings)))
     if not any(entry.label == BASELINE for entry in found):
         found.insert(0, Entry(label=BASELINE, method=parse(BASELINE)))
     found.sort(key=lambda entry: entry.label != BASELINE)
@@ -125,17 +144,18 @@ def _entries(options: RunOptions, problems: list[str]) -> list[Entry]:
     return found
 
 
-def _filled(method: Method, options: RunOptions) -> Method:
-    """Return the method with the run-wide settings that it has a place for and leaves open."""
+def _filled(method: Method, options: RunOptions, said: Mapping[str, Any]) -> Method:
+    """Return the method with the run-wide settings that it has a place for and its table, `said`, leaves open."""
     changes: dict[str, Any] = {}
     for f in fields(method):
         value = getattr(method, f.name)
-        if f.name == "budget" and options.budget is not None:
+        if f.name == "budget" and options.budget is not None and "budget" not in said:
             changes[f.name] = options.budget
         elif f.name == "draft" and value == "" and options.draft_model is not None:
             changes[f.name] = options.draft_model
         elif is_dataclass(value) and isinstance(value, Method):
-            changes[f.name] = _filled(value, options)
+            inner = said.get(f.name)
+            changes[f.name] = _filled(value, options, inner if isinstance(inner, Mapping) else {})
     return replace(method, **changes)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from draftboard import __version__, models
 from draftboard.errors import UserError
 from draftboard.methods import Vocabulary, method_class
-from draftboard.methods.artifact import Workshop
+from draftboard.methods.artifact import Workshop, check_free
 
 __all__ = ["prepare_command", "read_documents"]
 
@@ -18,7 +18,8 @@ __all__ = ["prepare_command", "read_documents"]
 def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str, revision: str | None) -> int:
     """Make an artifact and print where it is."""
     cls = method_class(name)
-    texts = [text for path in corpus for text in read_documents(path)]
+    check_free(out)
+    texts = _texts(corpus)
     if not texts:
         raise UserError("the corpus holds no text", where=", ".join(map(str, corpus)))
     ref = models.resolve(model, revision)
@@ -37,6 +38,19 @@ def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str,
     cls.prepare(workshop)
     print(out)
     return 0
+
+
+def _texts(corpus: Sequence[Path]) -> list[str]:
+    texts: list[str] = []
+    problems: list[str] = []
+    for path in corpus:
+        try:
+            texts += read_documents(path)
+        except UserError as error:
+            problems.append(str(error))
+    if problems:
+        raise UserError(f"{len(problems)} file(s) of the corpus cannot be used", problems=tuple(problems))
+    return texts
 
 
 def _provenance(path: Path) -> dict[str, Any]:

@@ -5,7 +5,15 @@ from time import monotonic
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from draftboard.records import Cell
 
@@ -21,21 +29,22 @@ class RichProgress:
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
-        self._task = -1
+        self._task = TaskID(-1)
         self._total = self._done = 0
         self._started = self._told = monotonic()
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(escape(text), highlight=False)
+        # Paths and commands are for copying: the terminal may break a line, we must not.
+        self._console.print(escape(text), highlight=False, soft_wrap=True)
 
     def begin(self, total: int, done: int) -> None:
         """Start the bar."""
         self._total, self._done, self._started = total, done, monotonic()
         if self._console.is_terminal:
             self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
-                TimeRemainingColumn(), console=self._console, transient=True,
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True,
             )
             self._task = self._bar.add_task("cells", total=total, completed=done)
             self._bar.start()

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from draftboard.divergence import Divergences
 from draftboard.errors import UserError
 from draftboard.hardware import environment, hardware_name, peak_rss_bytes, sample_load
-from draftboard.methods import MethodError
 from draftboard.methods.engine import Generation, Limits
 from draftboard.plan import Entry, Plan, describe, differences, sample_key
 from draftboard.records import Cell, SampleRecord, Turn
@@ -26,10 +25,17 @@ __all__ = ["Outcome", "Progress", "Silent", "run_plan"]
 class Progress(Protocol):
     """What a caller is told while a run goes on."""
 
-    def say(self, text: str) -> None: ...
-    def begin(self, total: int, done: int) -> None: ...
-    def advance(self, cell: Cell) -> None: ...
-    def end(self) -> None: ...
+    def say(self, text: str) -> None:
+        """Tell a line of text."""
+
+    def begin(self, total: int, done: int) -> None:
+        """Start counting cells; `done` of them are there already."""
+
+    def advance(self, cell: Cell) -> None:
+        """Count a cell."""
+
+    def end(self) -> None:
+        """Stop showing progress."""
 
 
 class Silent:
@@ -93,7 +99,8 @@ def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress 
         _check_model(stored, session)
     with open_cells(out) as cells, Divergences(out, session, stored) as divergences:
         worker = _Worker(session=session, samples=samples)
-        worker.warm_up(plan.warmup, progress)
+        if tasks:
+            worker.warm_up(plan.warmup, progress)
         progress.begin(plan.cells, plan.cells - len(tasks))
         counts = {"ok": 0, "failed": 0, "skipped": 0}
         for task in tasks:
@@ -121,7 +128,8 @@ def _check_folder(plan: Plan, out: Path, resume: bool) -> StoredRun | None:
             raise UserError("is not empty and holds no run", where=str(out), advice="Choose another --out.")
         return None
     if not resume:
-        raise UserError("holds a run already", where=str(out), advice="Add --resume to go on with it, or choose another --out.")
+        raise UserError("holds a run already", where=str(out),
+                        advice="Add --resume to go on with it, or choose another --out.")
     stored = read_run(out)
     asked = describe(plan)
     found = differences({key: stored.plan.get(key) for key in asked}, _jsoned(asked))
@@ -132,8 +140,12 @@ def _check_folder(plan: Plan, out: Path, resume: bool) -> StoredRun | None:
 
 
 def _half_made(out: Path) -> bool:
-    """A run that was stopped before its plan was written leaves only these; it starts anew."""
-    return {path.name for path in out.iterdir()} <= {"samples.jsonl", "environment.json"}
+    """A run that was stopped before its plan was written leaves only these and their drafts; it starts anew."""
+    begun = ("samples.jsonl", "environment.json", "plan.json")
+    return all(
+        path.name in begun or (path.suffix == ".tmp" and path.name.startswith(tuple(f".{name}." for name in begun)))
+        for path in out.iterdir()
+    )
 
 
 def _jsoned(data: dict[str, Any]) -> dict[str, Any]:
@@ -151,10 +163,19 @@ def _check_samples(stored: StoredRun, samples: dict[str, SampleRecord]) -> None:
 
 
 def _check_model(stored: StoredRun, session: Session) -> None:
-    old, new = stored.plan.get("model_fingerprint"), session.fingerprint
+    now = _resolved(session)
+    old, new = stored.plan.get("model_fingerprint"), now.pop("model_fingerprint")
     if old != new:
         raise UserError(f"the model's weights have changed: the run has {old}, now {new}", where=str(stored.path),
                         advice="Start a new run with another --out.")
+    found = list(differences({"resolved": stored.plan.get("resolved")}, _jsoned(now)))
+    before, machine = stored.environment.get("hardware"), _environment(session)["hardware"]
+    if before != machine:
+        found.append(f"hardware: the run has {before!r}, now {machine!r}")
+    if found:
+        raise UserError("the run was started under other conditions, and its figures would mix them",
+                        where=str(stored.path), problems=tuple(found),
+                        advice="Resume it where it was started, or start a new run with another --out.")
 
 
 def _resolved(session: Session) -> dict[str, Any]:
@@ -221,8 +242,10 @@ class _Worker:
                     reason = f"turn {index + 1}: prompt of {len(text_ids)} tokens, window {self.session.reader.window}"
                     break
                 turns.append(self._turn(task, index, text_ids))
-        except (RuntimeError, ValueError, IndexError, MemoryError, MethodError) as error:
-            status, reason = "failed", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
+            status, reason = "failed", _first_line(error)
         return Cell(method=task.entry.label, sample=task.key, repeat=task.repeat, status=status, reason=reason,  # type: ignore[arg-type]
                     turns=turns if status == "ok" else [], load_1min=load)
 
@@ -242,11 +265,22 @@ class _Worker:
             for suite, sample in chosen:
                 task = _Task(entry=entry, sample=sample, key=sample_key(suite, sample), repeat=-1)
                 ids = self._prompt(task, [])
-                if len(ids) < self.session.reader.window:
-                    self._generate(task, 0, ids, budget=64 if full else 4)
+                room = self.session.reader.window - len(ids)
+                if room > 0 and not self._warm(task, ids, min(room, 64 if full else 4)):
+                    break
             if full:
                 suite, sample = chosen[1]
                 self.cell(_Task(entry=entry, sample=sample, key=sample_key(suite, sample), repeat=-1))
+
+    def _warm(self, task: _Task, ids: list[int], budget: int) -> bool:
+        """Return whether the method got through; one that fails here fails in its cells, where that is recorded."""
+        try:
+            self._generate(task, 0, ids, budget=budget)
+        except UserError:
+            raise
+        except Exception:  # noqa: BLE001 - as in `cell`
+            return False
+        return True
 
     def _prompt(self, task: _Task, turns: Sequence[Turn]) -> list[int]:
         return self.session.reader.prompt(task.sample, [turn.text for turn in turns])[1]
@@ -272,10 +306,16 @@ class _Worker:
         plan = session.plan
         generator = torch.Generator(device=session.target.device)
         generator.manual_seed(_seed(plan.seed, task.key, index, task.repeat))
-        limits = Limits(max_new_tokens=budget, eos_ids=session.reader.eos_ids, stop=_stop_rule(session.reader, plan.stop))
+        stop = _stop_rule(session.reader, plan.stop)
+        limits = Limits(max_new_tokens=budget, eos_ids=session.reader.eos_ids, stop=stop)
         drafter = task.entry.method.drafter(session.binding())
         return decode(session.target, drafter, ids, limits=limits, sampling=plan.sampling,
                       verifier=task.entry.method.verifier(), generator=generator, clock=Clock(profile=plan.profile))
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 
 def _seed(seed: int, sample: str, turn: int, repeat: int) -> int:

@@ -20,6 +20,10 @@ __all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write
 PLAN, ENVIRONMENT, SAMPLES = "plan.json", "environment.json", "samples.jsonl"
 CELLS, DIVERGENCES, SCORES, VERDICT = "generations.jsonl", "divergences.jsonl", "scores.jsonl", "verdict.json"
 
+_PLANNED = ("model", "methods", "suites", "sampling", "max_new_tokens", "seed", "repeats", "dtype", "device",
+            "template", "warmup", "profile")
+"""What every reader of a plan rests on."""
+
 R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
 
 
@@ -73,7 +77,7 @@ def read_run(path: Path) -> StoredRun:
     warnings: list[str] = []
     return StoredRun(
         path=path,
-        plan=_read_json(path / PLAN),
+        plan=_read_plan(path / PLAN),
         environment=_read_json(path / ENVIRONMENT),
         samples=_read_records(path / SAMPLES, SampleRecord, warnings),
         cells=_last_of_each(_read_records(path / CELLS, Cell, warnings), warnings),
@@ -82,6 +86,15 @@ def read_run(path: Path) -> StoredRun:
         verdict=_read_json(path / VERDICT) if (path / VERDICT).exists() else None,
         warnings=tuple(warnings),
     )
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    plan = _read_json(path)
+    lacking = [key for key in _PLANNED if key not in plan]
+    if lacking:
+        raise UserError(f"is not the plan of a run: it lacks {', '.join(lacking)}", where=str(path),
+                        advice="It was not written by draftboard run, or is damaged.")
+    return plan
 
 
 def _read_json(path: Path) -> dict[str, Any]:

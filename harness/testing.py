@@ -71,8 +71,8 @@ class FakeClock:
 class TableTarget:
     """A target whose next-token logits are a function of all ids before, for every node of a tree its own.
 
-    It keeps what was committed in `ids`. Asked for hidden states, it gives [n, 2]: every row's token and
-    position, so that a test can see which rows arrive.
+    It also serves as a draft model. `ids` is what was committed. Asked for hidden states, it gives [n, 2]: every
+    row's token and position, so that a test can see which rows arrive.
     """
 
     def __init__(
@@ -118,6 +118,16 @@ class TableTarget:
         return torch.device("cpu")
 
     @property
+    def vocab_size(self) -> int:
+        """Number of logits."""
+        return len(self._logits([0]))
+
+    @property
+    def length(self) -> int:
+        """Number of committed ids."""
+        return len(self.ids)
+
+    @property
     def room(self) -> int:
         """What is left of the window."""
         return self.window - len(self.ids)
@@ -128,9 +138,7 @@ class TableTarget:
     def synchronize(self) -> None:
         """Do nothing: there is no device."""
 
-    def prefill(
-        self, ids: Sequence[int], *, hidden: HiddenRequest = NONE, all_logits: bool = False
-    ) -> Scores:
+    def prefill(self, ids: Sequence[int], *, hidden: HiddenRequest = NONE, all_logits: bool = False) -> Scores:
         """Forget everything and commit these ids."""
         self.ids = list(ids)
         first = 1 if all_logits else len(ids)
@@ -144,9 +152,7 @@ class TableTarget:
         for token, parent in zip(tree.token_list, tree.parent_list, strict=True):
             paths.append([*(paths[parent] if parent >= 0 else self.ids), token])
         self._rows = tree.token_list
-        places = [
-            (token, len(self.ids) + depth) for token, depth in zip(tree.token_list, tree.depths, strict=True)
-        ]
+        places = [(token, len(self.ids) + depth) for token, depth in zip(tree.token_list, tree.depths, strict=True)]
         scores = self._score(paths, hidden, places)
         if tree.aux is not None:
             scores.aux_logits = self._score(self._aux_contexts(tree), NONE, []).logits
@@ -158,11 +164,13 @@ class TableTarget:
         """Commit the tokens of these nodes of the last forward."""
         self.ids.extend(self._rows[node] for node in path)
 
+    def rewind(self, length: int) -> None:
+        """Forget everything behind `length` ids."""
+        del self.ids[length:]
+
     def _aux_contexts(self, tree: TokenTree) -> list[list[int]]:
         assert tree.aux is not None
-        tokens, positions, mask = (
-            part.tolist() for part in (tree.aux.tokens, tree.aux.positions, tree.aux.mask)
-        )
+        tokens, positions, mask = (part.tolist() for part in (tree.aux.tokens, tree.aux.positions, tree.aux.mask))
         contexts = []
         for row in mask:
             seen = sorted((positions[i], tokens[i]) for i in range(len(tokens)) if row[1 + i])
@@ -170,9 +178,7 @@ class TableTarget:
             contexts.append([*self.ids, *root, *(token for _, token in seen)])
         return contexts
 
-    def _score(
-        self, contexts: list[list[int]], hidden: HiddenRequest, places: list[tuple[int, int]]
-    ) -> Scores:
+    def _score(self, contexts: list[list[int]], hidden: HiddenRequest, places: list[tuple[int, int]]) -> Scores:
         import torch
 
         from draftboard.methods.engine.scores import Scores
@@ -193,26 +199,34 @@ its places and one more."""
 
 
 class ReplayTarget(TableTarget):
-    """A target that picks what a trace says it picked, step by step, whatever it is shown."""
+    """A target that picks what a trace says it picked, step by step, whatever it is shown.
+
+    When the trace is used up its window is full.
+    """
 
     def __init__(self, prefill_token: int, steps: Sequence[Step]) -> None:
         picks = [[prefill_token], *(list(step["target"]) for step in steps)]
-        self._vocab_size = 1 + max(max(row) for row in picks)
-        self._picks = iter(picks)
-        super().__init__(lambda context: [])
+        size = 1 + max(max(row) for row in picks)
+        self._picks = picks
+        self._done = 0
+        super().__init__(lambda context: [0.0] * size)
 
-    def _score(
-        self, contexts: list[list[int]], hidden: HiddenRequest, places: list[tuple[int, int]]
-    ) -> Scores:
+    @property
+    def room(self) -> int:
+        """What is left of the window: nothing behind the last step."""
+        return self.window if self._done < len(self._picks) else 0
+
+    def _score(self, contexts: list[list[int]], hidden: HiddenRequest, places: list[tuple[int, int]]) -> Scores:
         import torch
         from torch.nn.functional import one_hot
 
         from draftboard.methods.engine.scores import Scores
 
-        picks = next(self._picks)
+        picks = self._picks[self._done]
+        self._done += 1
         if len(picks) != len(contexts):
             raise ValueError(f"the trace has {len(picks)} picks for a forward of {len(contexts)} rows")
-        return Scores(one_hot(torch.tensor(picks), self._vocab_size).double())
+        return Scores(one_hot(torch.tensor(picks), self.vocab_size).double())
 
 
 class ReplayDrafter(Drafter):
@@ -271,9 +285,8 @@ class RandomDrafter(Drafter):
     With `output`, the ids of plain decoding, about half of the nodes are the right ones for their place, so
     that blocks of all lengths are accepted. It heeds no limit but `nodes`: the loop cuts what does not fit.
     """
-    def __init__(
-        self, vocab_size: int, *, seed: int = 0, nodes: int = 12, output: Sequence[int] = ()
-    ) -> None:
+
+    def __init__(self, vocab_size: int, *, seed: int = 0, nodes: int = 12, output: Sequence[int] = ()) -> None:
         self._random = random.Random(seed)
         self._vocab_size = vocab_size
         self._nodes = nodes
@@ -380,6 +393,4 @@ def tiny_suite() -> Suite:
         ),
     )
     digest = sha256("\n".join(turn for sample in samples for turn in sample.turns).encode()).hexdigest()
-    return Suite(
-        name="tiny", samples=samples, content_hash=digest, source="draftboard.testing", licence="Apache-2.0"
-    )
+    return Suite(name="tiny", samples=samples, content_hash=digest, source="draftboard.testing", licence="Apache-2.0")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from draftboard.leaderboards.ranking import headline, standings, usable, why_missing
-from draftboard.leaderboards.table import metric_of
 from draftboard.leaderboards.text import csv_text
+from draftboard.metrics import metric
 from draftboard.results import Figure, Group, MethodResult, Results
 from draftboard.results_file import document, encode
 
@@ -87,7 +87,7 @@ def _figure(name: str, figure: Figure) -> list[Any]:
     interval = figure.interval if value is not None else None
     return [
         csv_text(name),
-        metric_of(name).unit,
+        metric(name).unit,
         "" if value is None else repr(value),
         "" if figure.n is None else figure.n,
         *(

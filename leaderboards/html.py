@@ -8,6 +8,7 @@ else.
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,10 +20,9 @@ from draftboard.leaderboards.table import (
     boards,
     format_value,
     group_title,
-    metric_of,
 )
 from draftboard.leaderboards.text import html_text
-from draftboard.metrics import Metric
+from draftboard.metrics import Metric, metric
 from draftboard.results import Group, MethodResult, Results
 
 __all__ = ["html"]
@@ -87,6 +87,7 @@ def html(results: Results, *, generated: str = "") -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template("index.html").render(
         title=results.title,
         sections=sections,
@@ -105,6 +106,13 @@ def _shown(value: object) -> object:
     from markupsafe import Markup
 
     return Markup(html_text(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(text: str) -> object:
+    """Let a heading break behind slashes and underscores, where a reader would."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"(?<=[/_])(?=\w)", "<wbr>", html_text(text)))
 
 
 def _resource(name: str) -> str:
@@ -136,7 +144,7 @@ def _tiles(group: Group) -> Iterator[_Tile]:
         value = usable(first[0].method.overall.get(name)) if first else None
         if value is not None and len(group.methods) > 1:
             names = tuple((standing.method.method, standing.method.output) for standing in first)
-            yield _Tile(label=labels[name], value=format_value(value, metric_of(name)), names=names)
+            yield _Tile(label=labels[name], value=format_value(value, metric(name)), names=names)
     compared = [method for method in group.methods if method.output and method.method != group.baseline]
     if compared:
         same = sum(method.output == "identical" for method in compared)
@@ -161,4 +169,4 @@ def _setting(value: object) -> str:
 def _metrics(tables: list[Table]) -> tuple[Metric, ...]:
     """Return the metrics that the page shows, in order of first appearance."""
     names = dict.fromkeys(column.metric for table in tables for column in table.columns if column.metric)
-    return tuple(metric_of(name) for name in names)
+    return tuple(metric(name) for name in names)

@@ -21,7 +21,6 @@ __all__ = [
     "boards",
     "format_value",
     "group_title",
-    "metric_of",
 ]
 
 NOT_AVAILABLE = "n/a"
@@ -42,15 +41,6 @@ _ACCEPTANCE = (
     ("acceptance_length_mean_of_samples", "τ, mean of per-sample values"),
     ("acceptance_rate", "α"),
     ("tokens_per_target_pass", "Tokens per target pass"),
-)
-
-
-_MEAN_OF_DOMAINS = Metric(
-    name="speedup_mean_of_domains",
-    title="Mean of domain speedups",
-    kind="speed",
-    unit="×",
-    about="arithmetic mean of the domains' speedups, the form of Spec-Bench's tables",
 )
 
 
@@ -127,11 +117,6 @@ def boards(group: Group) -> tuple[Table, ...]:
 def group_title(group: Group) -> str:
     """Return what tells this group from others, for a heading."""
     return " · ".join(part for part in (group.model, group.suite, group.hardware) if part) or "Results"
-
-
-def metric_of(name: str) -> Metric:
-    """Return how a figure of that name is titled, shown and defined."""
-    return _MEAN_OF_DOMAINS if name == _MEAN_OF_DOMAINS.name else metric(name)
 
 
 def format_value(value: float, kind: Metric) -> str:
@@ -294,7 +279,7 @@ def _figure_columns(
         figures = [_figures(standing.method, domain).get(name) for standing in order]
         if all(figure is None for figure in figures):
             continue
-        kind = metric_of(name)
+        kind = metric(name)
         counts, signatures = _shared(figures, _count), _shared(figures, lambda figure: figure.signature)
         columns.append(
             Column(

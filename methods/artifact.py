@@ -14,7 +14,7 @@ from typing import Any
 
 from draftboard.methods.errors import MethodError
 
-__all__ = ["SCHEMA", "Workshop", "read_artifact", "write_artifact"]
+__all__ = ["SCHEMA", "Workshop", "check_free", "read_artifact", "write_artifact"]
 
 SCHEMA = 1
 
@@ -34,10 +34,15 @@ class Workshop:
     say: Callable[[str], None] = lambda text: None
 
 
-def write_artifact(out: Path, record: dict[str, Any], fill: Callable[[Path], None]) -> None:
-    """Make folder `out`: `fill` writes the tensors, then comes `artifact.json`. Raises MethodError if it cannot."""
+def check_free(out: Path) -> None:
+    """Raise MethodError where something stands already: told before hours of work and not after them."""
     if out.exists():
         raise MethodError(f"{out} exists already; choose another --out")
+
+
+def write_artifact(out: Path, record: dict[str, Any], fill: Callable[[Path], None]) -> None:
+    """Make folder `out`: `fill` writes the tensors, then comes `artifact.json`. Raises MethodError if it cannot."""
+    check_free(out)
     workplace = out.with_name(f".{out.name}.making")
     try:
         shutil.rmtree(workplace, ignore_errors=True)
@@ -58,7 +63,8 @@ def read_artifact(folder: Path, kind: str) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise MethodError(f"{folder} is no artifact (it has no artifact.json); make one with draftboard prepare") from error
+        what = f"{folder} is no artifact (it has no artifact.json)"
+        raise MethodError(f"{what}; make one with draftboard prepare") from error
     except (OSError, ValueError) as error:
         raise MethodError(f"{path} cannot be read: {error}; make it anew with draftboard prepare") from error
     schema = record.get("schema") if isinstance(record, dict) else None

@@ -82,6 +82,8 @@ class _PromptLookup(Drafter):
         match, found = self._guess
         if match:
             self._estimate.learn(match, found, verdict.emitted)
+        # Inside another method the next verdict may come without a question.
+        self._guess = (0, [])
 
     def _index(self, text: list[int]) -> None:
         for end in range(self._indexed + 1, len(text) + 1):

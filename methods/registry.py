@@ -12,15 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from zlib import crc32
 
 import msgspec
 
 from draftboard.methods.errors import MethodError
 from draftboard.methods.method import Method
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["build", "load_plugin", "method_class", "method_names", "parse", "register"]
 
@@ -58,8 +60,12 @@ def register(name: str) -> Callable[[M], M]:
     return decorate
 
 
-def load_plugin(path: Path) -> None:
-    """Run a Python file so that the methods in it register. Raises MethodError if it is missing or fails."""
+def load_plugin(path: Path, *, others: Callable[[], int] = lambda: 0) -> None:
+    """Run a Python file so that the methods in it register.
+
+    `others` counts whatever else a plug-in may register, such as suites. Raises MethodError if the file is missing,
+    fails, or brings nothing.
+    """
     if not path.is_file():
         raise MethodError(f"plug-in {path} is not a file")
     # Two files of one stem in different folders are two plug-ins.
@@ -68,8 +74,9 @@ def load_plugin(path: Path) -> None:
     if spec is None or spec.loader is None:
         raise MethodError(f"plug-in {path} is not a Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
+    again = name in sys.modules
     sys.modules[name] = module
-    before = dict(_registered)
+    before, count = dict(_registered), others()
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -80,12 +87,15 @@ def load_plugin(path: Path) -> None:
         where = f"{path}, line {lines[-1]}" if lines else str(path)
         what = str(error) if isinstance(error, MethodError) else f"{type(error).__name__}: {error}"
         raise MethodError(f"plug-in {where}: {what}") from error
-    if not any(cls.__module__ == name or known not in before for known, cls in _registered.items()):
-        raise MethodError(f"plug-in {path} registers no method; decorate one with @register(\"its_name\")")
+    mine = any(cls.__module__ == name or known not in before for known, cls in _registered.items())
+    if not (mine or again or others() > count):
+        raise MethodError(f'plug-in {path} registers no method and no suite; decorate one with @register("its_name")')
 
 
 def method_names() -> list[str]:
     """Return every known name, built-in ones first."""
+    from importlib.metadata import entry_points
+
     others = {entry.name for entry in entry_points(group=_GROUP)} | set(_registered)
     return [*_BUILT_IN, *sorted(others - set(_BUILT_IN))]
 
@@ -96,12 +106,14 @@ def method_class(name: str) -> type[Method]:
         if name in _BUILT_IN:
             import_module(_BUILT_IN[name])
         else:
+            from importlib.metadata import entry_points
+
             for entry in entry_points(group=_GROUP, name=name):
                 register(name)(_loaded(entry))
     if name not in _registered:
         names = method_names()
         near = get_close_matches(name, names, n=1)
-        hint = f" — did you mean {near[0]!r}?" if near else ""
+        hint = f" — did you mean {near[0]!r}?" if near else "."
         raise MethodError(f"there is no method {name!r}{hint} Known: {', '.join(names)}")
     return _registered[name]
 
@@ -157,7 +169,7 @@ def _apply(base: Method, settings: Mapping[str, object], *, where: str) -> Metho
     changes = {key: _value(type(base), key, value, where) for key, value in settings.items()}
     try:
         return replace(base, **changes)
-    except ValueError as error:
+    except (ValueError, MethodError) as error:
         raise MethodError(f"{where}: {error}") from error
 
 
@@ -174,7 +186,7 @@ def _value(cls: type[Method], key: str, value: object, where: str) -> object:
     names = [f.name for f in fields(cls)]
     if key not in names:
         near = get_close_matches(key, names, n=1)
-        hint = f" — did you mean {near[0]!r}?" if near else ""
+        hint = f" — did you mean {near[0]!r}?" if near else "."
         raise MethodError(f"{where}: {cls.name} has no setting {key!r}{hint} Settings: {', '.join(names) or 'none'}")
     kind = kinds[key]
     if _holds_method(kind):

@@ -3,13 +3,13 @@
 What methods are written with (drafter, tree, settings, trace) is free of torch; the rest is imported on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from draftboard.methods.engine.drafter import Context, Drafter, RootOnly, Verdict
 from draftboard.methods.engine.settings import GREEDY, NONE, HiddenRequest, Limits, Sampling, StopRule
 from draftboard.methods.engine.trace import Generation, Trace
 from draftboard.methods.engine.tree import AuxRows, Proposal, TokenTree
+from draftboard.methods.lazy import on_demand
 
 if TYPE_CHECKING:
     from draftboard.methods.engine.gates import DENSE, Gates
@@ -24,17 +24,13 @@ __all__ = [
     "Target", "TokenTree", "Trace", "Typical", "Verdict", "Verifier", "decode",
 ]
 
-_HOMES = {
-    "gates": ("DENSE", "Gates"),
-    "loop": ("Clock", "Target", "decode"),
-    "model": ("LanguageModel",),
-    "scores": ("Scores",),
-    "verify": ("LOSSLESS", "Lossless", "Typical", "Verifier"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_demand(
+    __name__,
+    {
+        "gates": ("DENSE", "Gates"),
+        "loop": ("Clock", "Target", "decode"),
+        "model": ("LanguageModel",),
+        "scores": ("Scores",),
+        "verify": ("LOSSLESS", "Lossless", "Typical", "Verifier"),
+    },
+)

@@ -19,7 +19,7 @@ _GRAIN = 256
 """Capacity grows in steps of this many rows."""
 
 
-class _Layer(CacheLayerMixin):
+class _Layer(CacheLayerMixin):  # type: ignore[misc]
     """One layer's window into the shared blocks; `transformers` calls `update` in each attention."""
 
     is_compileable = False

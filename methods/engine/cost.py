@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FLAT", "CostCurve", "measure_cost"]
 
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ FLAT = CostCurve(rows=(1, 64), cost=(1.0, 1.0))
 """Rows are free: what a memory-bound accelerator comes close to for short drafts."""
 
 
-def measure_cost(target: Target, *, prefix: int = 200, sizes: Sequence[int] = SIZES, repeats: int = 7, token: int = 1,
+def measure_cost(target: Target, *, prefix: int = 200, sizes: Sequence[int] = SIZES, repeats: int = 4, token: int = 1,
                  clock: Callable[[], int] = perf_counter_ns) -> CostCurve:
     """Time forwards over chains of `sizes` rows behind `prefix` cached tokens.
 

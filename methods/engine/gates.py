@@ -74,4 +74,4 @@ class GateSwitch:
             zeros = torch.zeros_like(states)
             return (zeros, None) if part == "attention" else zeros
 
-        module.forward = forward  # type: ignore[method-assign]
+        module.forward = forward

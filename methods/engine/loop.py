@@ -34,8 +34,8 @@ class Clock:
 class Target(Protocol):
     """What the loop needs of a model; `LanguageModel` and the test doubles offer it."""
 
-    device: torch.device
-
+    @property
+    def device(self) -> torch.device: ...
     @property
     def room(self) -> int: ...
     def reserve(self, rows: int) -> None: ...
@@ -85,7 +85,9 @@ def decode(target: Target, drafter: Drafter, prompt: Sequence[int], *, limits: L
         context.signals = {}
         tree = drafter.propose(context)
         if tree.token_list[0] != root:
-            raise MethodError(f"{type(drafter).__name__} drafted behind token {tree.token_list[0]}: node 0 must be the root, {root}")
+            raise MethodError(
+                f"{type(drafter).__name__} drafted behind token {tree.token_list[0]}: node 0 must be the root, {root}"
+            )
         tree = _fitting(tree, room)
         drafted_at = read()
         scores = target.forward(tree, gates=gates, hidden=hidden)

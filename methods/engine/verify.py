@@ -24,7 +24,10 @@ Path = tuple[list[int], int]
 class Verifier(Protocol):
     """Decides which path of a draft is accepted."""
 
-    lossless: bool
+    @property
+    def lossless(self) -> bool:
+        """Whether the output distribution stays the target's."""
+        ...
 
     def judge(self, tree: TokenTree, scores: Scores, sampling: Sampling, generator: torch.Generator) -> Path:
         """Return the accepted path and the bonus."""

@@ -36,13 +36,15 @@ def prepare_corpus(workshop: Workshop) -> dict[str, Any]:
 
 
 def check_corpus(folder: Path, vocabulary_sha256: str, target: str) -> None:
-    """Raise MethodError unless the artifact is there and was made with the target's token table."""
+    """Raise MethodError unless the artifact is there, whole, and was made with the target's token table."""
     record = read_artifact(folder, KIND)
     if record.get("vocabulary_sha256") != vocabulary_sha256:
         raise MethodError(
             f"{folder}: the static automaton was made for {record.get('target', 'another model')}, whose token table "
             f"differs from that of {target}; run draftboard prepare samd --model {target}"
         )
+    # A damaged file would fail every cell of the run; it is read once a process, so that this costs nothing.
+    load_corpus(folder)
 
 
 def load_corpus(folder: Path) -> StaticAutomaton:

@@ -13,7 +13,6 @@ from draftboard.methods.engine.tree import TokenTree
 from draftboard.methods.errors import MethodError
 from draftboard.methods.method import Binding, Budget, Method, Preflight
 from draftboard.methods.registry import register
-from draftboard.methods.samd.automaton import Match, SuffixAutomaton
 from draftboard.methods.token_recycling import TokenRecycling
 
 if TYPE_CHECKING:
@@ -86,6 +85,9 @@ class Samd(Method):
 
 class _Retrieval(Drafter):
     def __init__(self, method: Samd, binding: Binding, inner: Drafter | None, corpus: StaticAutomaton | None) -> None:
+        # numpy comes with it, and listing methods should not wait for that.
+        from draftboard.methods.samd.automaton import Match, SuffixAutomaton
+
         self._method = method
         self._curve = binding.curve
         self._inner = inner
@@ -129,6 +131,7 @@ class _Retrieval(Drafter):
         estimate, match, found = self._guess
         if match:
             estimate.learn(match, found, verdict.emitted)
+        self._guess = (self._estimate, 0, [])
         if self._inner is not None:
             self._inner.observe(verdict)
 

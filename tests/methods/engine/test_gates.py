@@ -56,7 +56,7 @@ def test_a_bypassed_layer_is_a_model_without_it(model):
 
 def test_halves_are_left_out_as_computed_by_hand(model):
     assert torch.allclose(by_hand(model, TEXT)[1:], gated(model).logits, atol=1e-12)
-    # The prefilled token went through every layer; only gates of the last one leave what others read of it as it is.
+    # The prefilled token went through every layer; gates of the last one leave what others read of it as it is.
     found = gated(model, mlp={3}).logits
     torch.testing.assert_close(found, by_hand(model, TEXT, mlp={3})[1:], atol=1e-12, rtol=0)
     found = gated(model, attention={3}).logits

@@ -157,10 +157,11 @@ def test_aux_rows_ride_along(attention):
     torch.testing.assert_close(
         both.aux_logits[1], sequential(model, [*text, 20, 30, 31], 5)[0], atol=atol, rtol=0
     )
-    # Its position leaves a hole where the root stands, which rotary positions show: one place further.
+    # Its position leaves a hole where the root stands; without a mask that would be taken for a second text.
     ids, places = torch.tensor([[*text, 32]]), torch.tensor([[0, 1, 2, 4]])
-    alone = model.model(input_ids=ids, position_ids=places, use_cache=False).logits[0, -1]
-    torch.testing.assert_close(both.aux_logits[2], alone, atol=atol, rtol=0)
+    causal = torch.full((1, 1, 4, 4), torch.finfo(torch.float64).min, dtype=torch.float64).triu(1)
+    alone = model.model(input_ids=ids, position_ids=places, attention_mask=causal, use_cache=False)
+    torch.testing.assert_close(both.aux_logits[2], alone.logits[0, -1], atol=atol, rtol=0)
     model.keep([0, 2])
     after = model.forward(TokenTree([7]))
     torch.testing.assert_close(

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 import transformers as tf
@@ -21,8 +23,8 @@ HYBRID = {
         (tf.Gemma3TextConfig(), "Gemma3", "sliding_attention"),
         (tf.Qwen2Config(use_sliding_window=True, max_window_layers=2), "Qwen2", "sliding_attention"),
         (tf.T5Config(), "T5", "encoder–decoder"),
-        (tf.MambaConfig(), "Mamba", "state space"),
-        (tf.Mamba2Config(), "Mamba2", "state space"),
+        (tf.MambaConfig(), "Mamba", "linear_attention"),
+        (tf.JambaConfig(), "Jamba", "linear_attention"),
         (tf.Qwen3NextConfig(**HYBRID), "Qwen3Next", "linear_attention"),
         (tf.FalconConfig(alibi=True), "Falcon", "ALiBi"),
     ],
@@ -35,8 +37,25 @@ def test_what_a_tree_cannot_be_verified_on_is_refused_by_name(config, name, reas
     assert "full attention in every layer" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"model_type": "my_mamba"}, "state space"),
+        ({"rwkv_version": 7}, "state space"),
+        ({"attention_chunk_size": 64}, "chunked attention"),
+        ({"sliding_window": 64}, r"sliding-window attention \(64 tokens\)"),
+        ({"position_embedding_type": "alibi"}, "ALiBi"),
+    ],
+)
+def test_configurations_of_other_packages_are_judged_by_their_fields(fields, reason):
+    with pytest.raises(MethodError, match=reason):
+        check_config(SimpleNamespace(architectures=["Own"], **fields))
+    check_config(SimpleNamespace(architectures=["Own"], sliding_window=None))
+    check_config(SimpleNamespace(architectures=["Own"], sliding_window=64, use_sliding_window=False))
+
+
 def test_the_architecture_is_named_where_the_configuration_knows_it():
-    with pytest.raises(MethodError, match="^MistralForCausalLM is not supported"):
+    with pytest.raises(MethodError, match=r"^MistralForCausalLM is not supported"):
         check_config(tf.MistralConfig(architectures=["MistralForCausalLM"]))
 
 

@@ -1,0 +1,131 @@
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from draftboard.methods.budget import MatchEstimate, RankEstimate, best_chain, best_tree
+from draftboard.methods.engine.cost import FLAT, CostCurve
+
+
+@st.composite
+def curves(draw):
+    costs, total = [1.0], 1.0
+    for _ in range(draw(st.integers(0, 8))):
+        total += draw(st.sampled_from([0.0, 0.05, 0.3, 1.0, 3.0]))
+        costs.append(total)
+    return CostCurve(rows=tuple(range(1, len(costs) + 1)), cost=tuple(costs))
+
+
+class Chances(MatchEstimate):
+    def __init__(self, chances):
+        self.chances = chances
+
+    def chance(self, match):
+        return self.chances[match - 1]
+
+
+@given(curves(), st.lists(st.sampled_from([0.1, 0.3, 0.6, 0.9, 1.0]), min_size=10, max_size=10))
+def test_the_best_chain_is_the_best(curve, chances):
+    options = {0: 1.0}
+    share, expected = 1.0, 1.0
+    for drafted in range(1, 9):
+        share *= chances[drafted - 1]
+        if share < 0.015:
+            break
+        expected += share
+        options[drafted] = expected
+    size, promised = best_chain(Chances(chances), 1, 8, curve)
+    assert promised == pytest.approx(options[size])
+    best = max(value / curve.at(1 + drafted) for drafted, value in options.items())
+    assert promised / curve.at(1 + size) == pytest.approx(best)
+
+
+def test_no_match_and_no_room_draft_nothing():
+    assert best_chain(MatchEstimate(), 0, 10, FLAT) == (0, 1.0)
+    assert best_chain(MatchEstimate(), 9, 0, FLAT) == (0, 1.0)
+
+
+def test_free_rows_are_all_taken_and_dear_ones_are_not():
+    estimate = MatchEstimate()
+    dear = CostCurve(rows=(1, 64), cost=(1.0, 127.0))
+    assert best_chain(estimate, 30, 20, FLAT)[0] == 20
+    assert best_chain(estimate, 30, 500, FLAT)[0] <= 63
+    assert best_chain(estimate, 30, 20, dear) == (0, 1.0)
+
+
+def test_the_match_estimate_learns_by_length():
+    estimate = MatchEstimate()
+    assert estimate.chance(0) == 0.0
+    chances = [estimate.chance(match) for match in range(1, 40)]
+    assert chances == sorted(chances)
+    short, middle, long = estimate.chance(1), estimate.chance(2), estimate.chance(30)
+    estimate.learn(1, [7, 8, 9], [7, 5, 9])
+    assert estimate.chance(1) > short
+    assert estimate.chance(2) < middle
+    assert estimate.chance(3) == chances[2]
+    assert estimate.chance(30) == long
+    for _ in range(400):
+        estimate.learn(30, [1], [2])
+    assert estimate.chance(30) < 0.02
+    estimate.learn(30, [], [2])
+    estimate.learn(30, [2], [])
+
+
+def test_the_rank_estimate_learns():
+    estimate = RankEstimate(3)
+    before = estimate.chances()
+    estimate.learn(1)
+    assert estimate.chances()[1] > before[1]
+    assert estimate.chances()[0] < before[0]
+    estimate.learn(None)
+    estimate.learn(7)
+    assert len(estimate.chances()) == 3
+    for _ in range(500):
+        estimate.learn(2)
+    assert estimate.chances()[2] > 0.95
+
+
+@settings(max_examples=60)
+@given(
+    curve=curves(),
+    seed=st.integers(0, 999),
+    nodes=st.integers(0, 5),
+    depth=st.integers(0, 3),
+)
+def test_the_best_tree_is_the_best(curve, seed, nodes, depth):
+    """Against every tree of the rows: any parent-closed choice of the places that they offer."""
+    dice = random.Random(seed)
+    chances = sorted((dice.random() for _ in range(2)), reverse=True)
+    chances = [chance / 1.3 for chance in chances]
+    table = {token: dice.sample(range(4), 2) for token in range(3)}
+    places = [(0, 0, 1.0, None)]
+    for index, (token, level, share, _) in enumerate(places):
+        if level < min(depth, 3):
+            for rank, child in enumerate(table.get(token, [])):
+                places.append((child, level + 1, share * chances[rank], index))
+    best = 0.0
+    for size in range(min(nodes, len(places) - 1) + 1):
+        for chosen in itertools.combinations(range(1, len(places)), size):
+            if all(places[i][3] == 0 or places[i][3] in chosen for i in chosen):
+                expected = 1 + sum(places[i][2] for i in chosen)
+                best = max(best, expected / curve.at(1 + size))
+    tokens, parents, expected = best_tree(0, table.get, chances, nodes=nodes, depth=depth, curve=curve)
+    assert expected / curve.at(len(tokens)) == pytest.approx(best, rel=0.03)
+    assert len(tokens) - 1 <= nodes
+    assert parents[0] == -1
+    levels = [0]
+    for node in range(1, len(tokens)):
+        assert tokens[node] in table[tokens[parents[node]]]
+        levels.append(levels[parents[node]] + 1)
+    assert max(levels) <= depth
+    assert len(set(zip(parents, tokens, strict=True))) == len(tokens)
+
+
+def test_a_tree_stays_within_its_limits():
+    chances = [0.9, 0.8]
+    tokens, parents, _ = best_tree(0, lambda token: [1, 2], chances, nodes=500, depth=60, curve=FLAT)
+    assert len(tokens) <= 64
+    assert len(parents) == len(tokens)
+    assert best_tree(0, lambda token: None, chances, nodes=9, depth=9, curve=FLAT) == ([0], [-1], 1.0)
