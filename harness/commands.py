@@ -12,8 +12,16 @@ from draftboard.options import RunOptions
 from draftboard.results import Group, Results
 from draftboard.store import is_run, read_run
 
-__all__ = ["check_command", "demo_command", "fetch_command", "load_results", "render_command", "run_command",
-           "score_command", "show_command"]
+__all__ = [
+    "check_command",
+    "demo_command",
+    "fetch_command",
+    "load_results",
+    "render_command",
+    "run_command",
+    "score_command",
+    "show_command",
+]
 
 
 def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: str) -> int:
@@ -67,7 +75,10 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
     long = sorted(key for key, record in records.items() if record.prompt_tokens >= reader.window)
     tokens = sorted(record.prompt_tokens for record in records.values())
     report: dict[str, Any] = {
-        "ok": True, "plan": describe(plan), "cells": plan.cells, "template": reader.template.name,
+        "ok": True,
+        "plan": describe(plan),
+        "cells": plan.cells,
+        "template": reader.template.name,
         "prompt_tokens": {"min": tokens[0], "median": tokens[len(tokens) // 2], "max": tokens[-1]},
         "skipped": long,
     }
@@ -176,8 +187,13 @@ def demo_command(out: Path, site: Path) -> int:
 
     if not is_fetched("smollm2-135m"):
         fetch("smollm2-135m", progress=lambda text: print(text, file=sys.stderr))
-    options = RunOptions(model="smollm2-135m", suite=("mini",), limit=1, max_new_tokens=48,
-                         method=("pld", "token_recycling", "samd", "samd[none]"))
+    options = RunOptions(
+        model="smollm2-135m",
+        suite=("mini",),
+        limit=1,
+        max_new_tokens=48,
+        method=("pld", "token_recycling", "samd", "samd[none]"),
+    )
     code = run_command(options, out=out, resume=is_run(out), where="demo")
     render_command([out], site, "draftboard demo")
     print(f"\nOpen {(site / 'index.html').resolve()} in a browser.")

@@ -68,8 +68,15 @@ class Divergences:
         best, second = logits.topk(2).values.tolist()
         mine, other = ours.token_ids[place], theirs.token_ids[place]
         record = Divergence(
-            method=cell.method, sample=cell.sample, repeat=cell.repeat, turn=index, place=place, baseline_token=mine,
-            method_token=other, gap=best - second, baseline_below_best=best - float(logits[mine]),
+            method=cell.method,
+            sample=cell.sample,
+            repeat=cell.repeat,
+            turn=index,
+            place=place,
+            baseline_token=mine,
+            method_token=other,
+            gap=best - second,
+            baseline_below_best=best - float(logits[mine]),
             method_below_best=best - float(logits[other]),
         )
         if self._file is not None:
@@ -88,4 +95,3 @@ class Divergences:
     ) -> None:
         if self._file is not None:
             self._file.close()
-

@@ -23,8 +23,12 @@ def score_run(run: StoredRun) -> list[ScoreRecord]:
         if record is not None and record.scorer is not None and cell.status != "skipped":
             groups[cell.method, labels[cell.sample], cell.repeat, record.scorer].append(cell)
     found = [
-        ScoreRecord(method=method, domain=domain, repeat=repeat,
-                    scores=score([answer for cell in cells for answer in _answers(cell, samples[cell.sample])], scorer))
+        ScoreRecord(
+            method=method,
+            domain=domain,
+            repeat=repeat,
+            scores=score([answer for cell in cells for answer in _answers(cell, samples[cell.sample])], scorer),
+        )
         for (method, domain, repeat, scorer), cells in sorted(groups.items())
     ]
     write_atomic(run.path / SCORES, b"".join(msgspec.json.encode(record) + b"\n" for record in found))
@@ -37,6 +41,14 @@ def _answers(cell: Cell, record: SampleRecord) -> list[Answer]:
         if not references:
             continue
         text = cell.turns[turn].text if cell.status == "ok" and turn < len(cell.turns) else None
-        answers.append(Answer(sample_id=cell.sample, turn=turn, text=text, references=tuple(references),
-                              options=tuple(record.options), language=record.language))
+        answers.append(
+            Answer(
+                sample_id=cell.sample,
+                turn=turn,
+                text=text,
+                references=tuple(references),
+                options=tuple(record.options),
+                language=record.language,
+            )
+        )
     return answers

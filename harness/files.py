@@ -34,9 +34,7 @@ def cache_dir() -> Path:
     try:
         return (Path(base) if base else Path.home() / ".cache") / "draftboard"
     except RuntimeError as error:  # no HOME and no passwd entry, as in some containers
-        raise UserError(
-            "no home folder to keep a cache in", advice="Set DRAFTBOARD_CACHE to a folder."
-        ) from error
+        raise UserError("no home folder to keep a cache in", advice="Set DRAFTBOARD_CACHE to a folder.") from error
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -86,9 +84,7 @@ class JsonLines:
         self._handle = -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666
-            )
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
             self._whole = _whole_length(path)
             os.ftruncate(self._handle, self._whole)
         except OSError as error:

@@ -28,8 +28,15 @@ def _methods() -> list[dict[str, Any]]:
     found = []
     for name in method_names():
         cls = method_class(name)
-        found.append({"name": name, "about": cls.about, "lossless": "yes" if cls.lossless else "no",
-                      "training": cls.training, "reference": cls.reference})
+        found.append(
+            {
+                "name": name,
+                "about": cls.about,
+                "lossless": "yes" if cls.lossless else "no",
+                "training": cls.training,
+                "reference": cls.reference,
+            }
+        )
     return found
 
 
@@ -43,8 +50,12 @@ def _metrics() -> list[dict[str, Any]]:
 
 def _models() -> list[dict[str, Any]]:
     rows = [
-        {"name": alias, "about": f"bundled: {entry.requirement}, {entry.download_bytes / 1e6:.0f} MB to download",
-         "licence": entry.licence, "fetched": "yes" if is_fetched(alias) else "no"}
+        {
+            "name": alias,
+            "about": f"bundled: {entry.requirement}, {entry.download_bytes / 1e6:.0f} MB to download",
+            "licence": entry.licence,
+            "fetched": "yes" if is_fetched(alias) else "no",
+        }
         for alias, entry in BUNDLED.items()
     ]
     rows.append({"name": "owner/name", "about": "any causal LM of the Hugging Face hub, with --revision"})

@@ -143,9 +143,7 @@ def _place(ref: ModelRef) -> _Place:
             path = _path(ref)
             return _Place(str(path.parent), {"gguf_file": path.name})
         case "bundled" if not is_fetched(ref.name):
-            raise UserError(
-                f"model {ref.name} is not in the cache yet", advice=f"Run: draftboard fetch {ref.name}"
-            )
+            raise UserError(f"model {ref.name} is not in the cache yet", advice=f"Run: draftboard fetch {ref.name}")
         case _:
             return _Place(str(_path(ref)), {"local_files_only": True})
 
@@ -192,9 +190,7 @@ def _refuse_other_kinds(ref: ModelRef, config: "PretrainedConfig") -> None:
     classes = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     causal = {found.__name__ for found in (classes if isinstance(classes, tuple) else (classes,))}
     if named and causal.isdisjoint(named):
-        raise UserError(
-            f"model {ref.name} ({', '.join(named)}) is not a causal language model", advice=advice
-        )
+        raise UserError(f"model {ref.name} ({', '.join(named)}) is not a causal language model", advice=advice)
 
 
 def load_tokenizer(ref: ModelRef) -> "PreTrainedTokenizerBase":

@@ -101,7 +101,9 @@ def _convert(table: dict[str, Any], where: str) -> RunOptions:
             problems.append(f"{key} = {value!r}: {error}")
     if problems:
         raise UserError(
-            f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems),
+            f"{len(problems)} problem(s) in the plan",
+            where=where,
+            problems=tuple(problems),
             advice=f"Keys: {', '.join(known)}.",
         )
     return RunOptions(**values)

@@ -72,11 +72,22 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
     if problems:
         raise UserError(f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems))
     return Plan(
-        model=options.model or DEFAULT_MODEL, revision=options.revision, entries=tuple(entries), suites=tuple(suites),
-        limit=options.limit, max_new_tokens=_or(options.max_new_tokens, 1024), sampling=Sampling(**_sampling(options)),
-        seed=_or(options.seed, 0), repeats=_or(options.repeats, 1), dtype=options.dtype or "auto",
-        device=options.device or "auto", threads=options.threads, template=options.template or "auto",
-        stop=options.stop or (), warmup=options.warmup or "auto", profile=bool(options.profile),
+        model=options.model or DEFAULT_MODEL,
+        revision=options.revision,
+        entries=tuple(entries),
+        suites=tuple(suites),
+        limit=options.limit,
+        max_new_tokens=_or(options.max_new_tokens, 1024),
+        sampling=Sampling(**_sampling(options)),
+        seed=_or(options.seed, 0),
+        repeats=_or(options.repeats, 1),
+        dtype=options.dtype or "auto",
+        device=options.device or "auto",
+        threads=options.threads,
+        template=options.template or "auto",
+        stop=options.stop or (),
+        warmup=options.warmup or "auto",
+        profile=bool(options.profile),
     )
 
 
@@ -182,26 +193,48 @@ def _suites(options: RunOptions, problems: list[str]) -> list[Suite]:
 def describe(plan: Plan) -> dict[str, Any]:
     """Return the plan as plain JSON: what must be equal for a run to be resumed."""
     return {
-        "model": plan.model, "revision": plan.revision,
+        "model": plan.model,
+        "revision": plan.revision,
         "methods": [
-            {"label": entry.label, "method": entry.method.notation(), "settings": entry.method.settings(),
-             "lossless": entry.method.lossless, "reference": entry.method.reference}
+            {
+                "label": entry.label,
+                "method": entry.method.notation(),
+                "settings": entry.method.settings(),
+                "lossless": entry.method.lossless,
+                "reference": entry.method.reference,
+            }
             for entry in plan.entries
         ],
         "suites": [_describe_suite(suite) for suite in plan.suites],
-        "limit": plan.limit, "max_new_tokens": plan.max_new_tokens,
-        "sampling": {"temperature": plan.sampling.temperature, "top_p": plan.sampling.top_p,
-                     "top_k": plan.sampling.top_k},
-        "seed": plan.seed, "repeats": plan.repeats, "dtype": plan.dtype, "device": plan.device,
-        "threads": plan.threads, "template": plan.template, "stop": list(plan.stop), "warmup": plan.warmup,
-        "profile": plan.profile, "baseline": BASELINE,
+        "limit": plan.limit,
+        "max_new_tokens": plan.max_new_tokens,
+        "sampling": {
+            "temperature": plan.sampling.temperature,
+            "top_p": plan.sampling.top_p,
+            "top_k": plan.sampling.top_k,
+        },
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "dtype": plan.dtype,
+        "device": plan.device,
+        "threads": plan.threads,
+        "template": plan.template,
+        "stop": list(plan.stop),
+        "warmup": plan.warmup,
+        "profile": plan.profile,
+        "baseline": BASELINE,
     }
 
 
 def _describe_suite(suite: Suite) -> dict[str, Any]:
     return {
-        "name": suite.name, "source": suite.source, "content_hash": suite.content_hash, "licence": suite.licence,
-        "wording_version": suite.wording_version, "samples": len(suite.samples), "counts": dict(suite.counts),
+        "name": suite.name,
+        "source": suite.source,
+        "content_hash": suite.content_hash,
+        "licence": suite.licence,
+        "wording_version": suite.wording_version,
+        "samples": len(suite.samples),
+        "counts": dict(suite.counts),
         "notes": list(suite.notes),
     }
 

@@ -30,8 +30,11 @@ def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str,
     table = Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids)
     eos = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(known.eos_ids, default=0)
     workshop = Workshop(
-        out=out, documents=[tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts],
-        vocab_size=known.logit_width, vocabulary_sha256=table.sha256, eos_id=int(eos),
+        out=out,
+        documents=[tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts],
+        vocab_size=known.logit_width,
+        vocabulary_sha256=table.sha256,
+        eos_id=int(eos),
         provenance={"target": model, "draftboard": __version__, "data": [_provenance(path) for path in corpus]},
         say=lambda text: print(text, file=sys.stderr),
     )
@@ -82,8 +85,12 @@ def read_documents(path: Path) -> Iterator[str]:
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
     if problems:
-        raise UserError(f"{len(problems)} broken line(s)", where=str(path), problems=tuple(problems),
-                        advice="Each line is an object with a text in `text` or `prompt`, or texts in `turns`.")
+        raise UserError(
+            f"{len(problems)} broken line(s)",
+            where=str(path),
+            problems=tuple(problems),
+            advice="Each line is an object with a text in `text` or `prompt`, or texts in `turns`.",
+        )
     yield from documents
 
 

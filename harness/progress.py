@@ -43,8 +43,14 @@ class RichProgress:
         self._total, self._done, self._started = total, done, monotonic()
         if self._console.is_terminal:
             self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True,
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
             )
             self._task = self._bar.add_task("cells", total=total, completed=done)
             self._bar.start()

@@ -5,9 +5,11 @@ from typing import Any, Literal
 
 from draftboard.scoring import Scores
 
-__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Turn"]
+__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Status", "Turn"]
 
 SCHEMA = 1
+
+Status = Literal["ok", "failed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class Cell:
     sample: str
     """suite/sample_id."""
     repeat: int = 0
-    status: Literal["ok", "failed", "skipped"] = "ok"
+    status: Status = "ok"
     reason: str = ""
     """Why it failed or was skipped."""
     turns: list[Turn] = field(default_factory=list)

@@ -163,12 +163,9 @@ def _clean_group(group: Group) -> Group:
 
 def _clean_method(method: MethodResult) -> MethodResult:
     domains: dict[str, DomainResult] = {
-        name: replace(domain, figures=_clean_figures(domain.figures))
-        for name, domain in method.domains.items()
+        name: replace(domain, figures=_clean_figures(domain.figures)) for name, domain in method.domains.items()
     }
-    return replace(
-        method, domains=domains, overall=_clean_figures(method.overall), settings=finite(method.settings)
-    )
+    return replace(method, domains=domains, overall=_clean_figures(method.overall), settings=finite(method.settings))
 
 
 def _clean_figures(figures: dict[str, Figure]) -> dict[str, Figure]:

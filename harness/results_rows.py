@@ -148,9 +148,7 @@ def _parse(record: Mapping[str, Any]) -> _Row:
         acceptance=_number(record, acceptance),
         speedup=None if by_domain else _number(record, "speedup"),
         speedups={name: _number(by_domain, name) for name in by_domain},
-        about={
-            name: record[name] for name in ("reference", "output", "lossless", "settings") if name in record
-        },
+        about={name: record[name] for name in ("reference", "output", "lossless", "settings") if name in record},
     )
     pair = row.tokens is not None and row.seconds is not None
     given = (row.rate, row.steps, row.acceptance, row.speedup)
@@ -199,9 +197,7 @@ def _steps(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     steps = record.get("tokens_per_step")
     if steps is None:
         return None
-    if not isinstance(steps, list) or any(
-        isinstance(k, bool) or not isinstance(k, int) or k < 0 for k in steps
-    ):
+    if not isinstance(steps, list) or any(isinstance(k, bool) or not isinstance(k, int) or k < 0 for k in steps):
         raise ValueError("`tokens_per_step` has to be a list of whole numbers")
     return tuple(float(k) for k in steps)
 
@@ -212,10 +208,7 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     domains = content.declared
     if domains and any(row.sample is not None and not row.domain for row in rows):
         domains = {**domains, _NO_DOMAIN: None}
-        rows = [
-            replace(row, domain=_NO_DOMAIN) if row.sample is not None and not row.domain else row
-            for row in rows
-        ]
+        rows = [replace(row, domain=_NO_DOMAIN) if row.sample is not None and not row.domain else row for row in rows]
     by_method: dict[str, list[_Row]] = {}
     for row in rows:
         by_method.setdefault(row.method, []).append(row)
@@ -315,11 +308,7 @@ def _over_domains(
         shared = not values and len(present) == len(domains) and len(reasons) == 1
         reason = reasons.pop() if shared else f"{len(values)} of {len(domains)} domains"
         missing = Figure(value=None, reason=reason)
-        return (
-            {"speedup": missing, "speedup_mean_of_domains": missing}
-            if len(domains) > 1
-            else {"speedup": missing}
-        )
+        return {"speedup": missing, "speedup_mean_of_domains": missing} if len(domains) > 1 else {"speedup": missing}
     n = sum(count for count in counts if count is not None) if None not in counts else None
     overall = {"speedup": Figure(value=geometric_mean(values), n=n)}
     if len(values) > 1:

@@ -14,7 +14,7 @@ from draftboard.errors import UserError
 from draftboard.hardware import environment, hardware_name, peak_rss_bytes, sample_load
 from draftboard.methods.engine import Generation, Limits
 from draftboard.plan import Entry, Plan, describe, differences, sample_key
-from draftboard.records import Cell, SampleRecord, Turn
+from draftboard.records import Cell, SampleRecord, Status, Turn
 from draftboard.session import Reader, Session, ids_hash, open_reader, preflight
 from draftboard.store import ENVIRONMENT, StoredRun, create_run, is_run, open_cells, read_run, write_json
 from draftboard.suites import Sample
@@ -128,14 +128,19 @@ def _check_folder(plan: Plan, out: Path, resume: bool) -> StoredRun | None:
             raise UserError("is not empty and holds no run", where=str(out), advice="Choose another --out.")
         return None
     if not resume:
-        raise UserError("holds a run already", where=str(out),
-                        advice="Add --resume to go on with it, or choose another --out.")
+        raise UserError(
+            "holds a run already", where=str(out), advice="Add --resume to go on with it, or choose another --out."
+        )
     stored = read_run(out)
     asked = describe(plan)
     found = differences({key: stored.plan.get(key) for key in asked}, _jsoned(asked))
     if found:
-        raise UserError("the run there has another plan", where=str(out), problems=tuple(found),
-                        advice="Resume it with the plan it was started with, or choose another --out.")
+        raise UserError(
+            "the run there has another plan",
+            where=str(out),
+            problems=tuple(found),
+            advice="Resume it with the plan it was started with, or choose another --out.",
+        )
     return stored
 
 
@@ -158,24 +163,33 @@ def _jsoned(data: dict[str, Any]) -> dict[str, Any]:
 def _check_samples(stored: StoredRun, samples: dict[str, SampleRecord]) -> None:
     before = {record.key: record.prompt_sha256 for record in stored.samples}
     if before != {key: record.prompt_sha256 for key, record in samples.items()}:
-        raise UserError("the prompts differ from the run's: its tokenizer, template or samples have changed",
-                        where=str(stored.path), advice="Start a new run with another --out.")
+        raise UserError(
+            "the prompts differ from the run's: its tokenizer, template or samples have changed",
+            where=str(stored.path),
+            advice="Start a new run with another --out.",
+        )
 
 
 def _check_model(stored: StoredRun, session: Session) -> None:
     now = _resolved(session)
     old, new = stored.plan.get("model_fingerprint"), now.pop("model_fingerprint")
     if old != new:
-        raise UserError(f"the model's weights have changed: the run has {old}, now {new}", where=str(stored.path),
-                        advice="Start a new run with another --out.")
+        raise UserError(
+            f"the model's weights have changed: the run has {old}, now {new}",
+            where=str(stored.path),
+            advice="Start a new run with another --out.",
+        )
     found = list(differences({"resolved": stored.plan.get("resolved")}, _jsoned(now)))
     before, machine = stored.environment.get("hardware"), _environment(session)["hardware"]
     if before != machine:
         found.append(f"hardware: the run has {before!r}, now {machine!r}")
     if found:
-        raise UserError("the run was started under other conditions, and its figures would mix them",
-                        where=str(stored.path), problems=tuple(found),
-                        advice="Resume it where it was started, or start a new run with another --out.")
+        raise UserError(
+            "the run was started under other conditions, and its figures would mix them",
+            where=str(stored.path),
+            problems=tuple(found),
+            advice="Resume it where it was started, or start a new run with another --out.",
+        )
 
 
 def _resolved(session: Session) -> dict[str, Any]:
@@ -184,9 +198,13 @@ def _resolved(session: Session) -> dict[str, Any]:
     return {
         "model_fingerprint": session.fingerprint,
         "resolved": {
-            "dtype": str(session.target.dtype).removeprefix("torch."), "device": str(session.target.device),
-            "architecture": type(session.target.model).__name__, "template": reader.template.name,
-            "template_sha256": reader.template.sha256, "eos_ids": sorted(reader.eos_ids), "window": reader.window,
+            "dtype": str(session.target.dtype).removeprefix("torch."),
+            "device": str(session.target.device),
+            "architecture": type(session.target.model).__name__,
+            "template": reader.template.name,
+            "template_sha256": reader.template.sha256,
+            "eos_ids": sorted(reader.eos_ids),
+            "window": reader.window,
         },
     }
 
@@ -198,7 +216,8 @@ def _environment(session: Session) -> dict[str, Any]:
     record = environment(threads=torch.get_num_threads())
     curve = session.curve
     return {
-        **msgspec.to_builtins(record), "hardware": hardware_name(record, device=str(session.target.device)),
+        **msgspec.to_builtins(record),
+        "hardware": hardware_name(record, device=str(session.target.device)),
         "cost_curve": {"rows": list(curve.rows), "cost": list(curve.cost), "one_row_s": curve.one_row_s},
     }
 
@@ -207,8 +226,15 @@ def _stamp_memory(out: Path, session: Session) -> None:
     stored = read_run(out)
     peak = max(peak_rss_bytes() or 0, int(stored.environment.get("peak_rss_bytes") or 0))
     weights = sum(p.nbytes for p in session.target.model.parameters())
-    write_json(out / ENVIRONMENT, {**stored.environment, "peak_rss_bytes": peak or None, "weight_bytes": weights,
-                                   "cache_bytes": session.target.cache_bytes})
+    write_json(
+        out / ENVIRONMENT,
+        {
+            **stored.environment,
+            "peak_rss_bytes": peak or None,
+            "weight_bytes": weights,
+            "cache_bytes": session.target.cache_bytes,
+        },
+    )
 
 
 def _tasks(plan: Plan) -> Iterator[_Task]:
@@ -233,7 +259,8 @@ class _Worker:
         """Run one method on one sample: every turn, each with the method's own answers before it."""
         load = sample_load().load_1min
         turns: list[Turn] = []
-        status, reason = "ok", ""
+        status: Status = "ok"
+        reason = ""
         try:
             for index in range(len(task.sample.turns)):
                 text_ids = self._prompt(task, turns)
@@ -246,8 +273,15 @@ class _Worker:
             raise
         except Exception as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
             status, reason = "failed", _first_line(error)
-        return Cell(method=task.entry.label, sample=task.key, repeat=task.repeat, status=status, reason=reason,  # type: ignore[arg-type]
-                    turns=turns if status == "ok" else [], load_1min=load)
+        return Cell(
+            method=task.entry.label,
+            sample=task.key,
+            repeat=task.repeat,
+            status=status,
+            reason=reason,
+            turns=turns if status == "ok" else [],
+            load_1min=load,
+        )
 
     def warm_up(self, kind: str, progress: Progress) -> None:
         """Run every method on short budgets at several prompt lengths; nothing of it is counted or kept."""
@@ -291,9 +325,16 @@ class _Worker:
         made = self._generate(task, index, ids, budget=min(plan.max_new_tokens, room))
         finish = "window" if made.finish == "length" and room < plan.max_new_tokens else made.finish
         return Turn(
-            prompt_tokens=made.prompt_tokens, prompt_sha256=ids_hash(ids), token_ids=made.token_ids,
-            text=reader.text(made.token_ids, plan.stop), finish=finish, prefill_ns=made.prefill_ns,
-            first_ns=made.first_ns, end_ns=made.end_ns, cpu_ns=made.cpu_ns, first_cpu_ns=made.first_cpu_ns,
+            prompt_tokens=made.prompt_tokens,
+            prompt_sha256=ids_hash(ids),
+            token_ids=made.token_ids,
+            text=reader.text(made.token_ids, plan.stop),
+            finish=finish,
+            prefill_ns=made.prefill_ns,
+            first_ns=made.first_ns,
+            end_ns=made.end_ns,
+            cpu_ns=made.cpu_ns,
+            first_cpu_ns=made.first_cpu_ns,
             steps=made.trace.columns(),
         )
 
@@ -309,8 +350,16 @@ class _Worker:
         stop = _stop_rule(session.reader, plan.stop)
         limits = Limits(max_new_tokens=budget, eos_ids=session.reader.eos_ids, stop=stop)
         drafter = task.entry.method.drafter(session.binding())
-        return decode(session.target, drafter, ids, limits=limits, sampling=plan.sampling,
-                      verifier=task.entry.method.verifier(), generator=generator, clock=Clock(profile=plan.profile))
+        return decode(
+            session.target,
+            drafter,
+            ids,
+            limits=limits,
+            sampling=plan.sampling,
+            verifier=task.entry.method.verifier(),
+            generator=generator,
+            clock=Clock(profile=plan.profile),
+        )
 
 
 def _first_line(error: Exception) -> str:

@@ -51,10 +51,18 @@ class Reader:
         """Return what is stored of a sample."""
         text, ids = self.prompt(sample, ())
         return SampleRecord(
-            key=sample_key(suite, sample), suite=suite.name, sample_id=sample.sample_id, domain=sample.domain,
-            category=sample.category, turns=list(sample.turns), system=sample.system,
+            key=sample_key(suite, sample),
+            suite=suite.name,
+            sample_id=sample.sample_id,
+            domain=sample.domain,
+            category=sample.category,
+            turns=list(sample.turns),
+            system=sample.system,
             references=[list(sample.references_of(turn)) for turn in range(len(sample.turns))],
-            scorer=sample.scorer, language=sample.language, options=list(sample.options), prompt_tokens=len(ids),
+            scorer=sample.scorer,
+            language=sample.language,
+            options=list(sample.options),
+            prompt_tokens=len(ids),
             prompt_sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         )
 
@@ -72,7 +80,10 @@ def open_reader(plan: Plan) -> Reader:
     known = models.vocabulary(ref)
     window = int(getattr(config, "max_position_embeddings", 0) or 1 << 30)
     return Reader(
-        ref=ref, tokenizer=tokenizer, template=resolve_template(plan.template, tokenizer), eos_ids=known.eos_ids,
+        ref=ref,
+        tokenizer=tokenizer,
+        template=resolve_template(plan.template, tokenizer),
+        eos_ids=known.eos_ids,
         window=window,
         vocabulary=Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids),
     )
@@ -125,8 +136,9 @@ class Session:
     def measure(self, stored: dict[str, Any] | None = None) -> CostCurve:
         """Measure the target's cost curve, or take the run's own, so that a resumed run drafts as before."""
         if stored is not None:
-            self.curve = CostCurve(rows=tuple(stored["rows"]), cost=tuple(stored["cost"]),
-                                   one_row_s=float(stored["one_row_s"]))
+            self.curve = CostCurve(
+                rows=tuple(stored["rows"]), cost=tuple(stored["cost"]), one_row_s=float(stored["one_row_s"])
+            )
         else:
             self.curve = measure_cost(self.target, prefix=min(200, max(1, self.reader.window // 2)))
         return self.curve
@@ -134,9 +146,13 @@ class Session:
     def binding(self) -> Binding:
         """Return what drafters may use."""
         return Binding(
-            target=self.target, vocab_size=len(self.reader.vocabulary.tokens),
-            logit_width=self.reader.vocabulary.logit_width, eos_ids=self.reader.eos_ids, curve=self.curve,
-            load_model=self.other, fingerprint=self.fingerprint,
+            target=self.target,
+            vocab_size=len(self.reader.vocabulary.tokens),
+            logit_width=self.reader.vocabulary.logit_width,
+            eos_ids=self.reader.eos_ids,
+            curve=self.curve,
+            load_model=self.other,
+            fingerprint=self.fingerprint,
         )
 
     def other(self, name: str) -> LanguageModel:

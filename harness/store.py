@@ -20,8 +20,20 @@ __all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write
 PLAN, ENVIRONMENT, SAMPLES = "plan.json", "environment.json", "samples.jsonl"
 CELLS, DIVERGENCES, SCORES, VERDICT = "generations.jsonl", "divergences.jsonl", "scores.jsonl", "verdict.json"
 
-_PLANNED = ("model", "methods", "suites", "sampling", "max_new_tokens", "seed", "repeats", "dtype", "device",
-            "template", "warmup", "profile")
+_PLANNED = (
+    "model",
+    "methods",
+    "suites",
+    "sampling",
+    "max_new_tokens",
+    "seed",
+    "repeats",
+    "dtype",
+    "device",
+    "template",
+    "warmup",
+    "profile",
+)
 """What every reader of a plan rests on."""
 
 R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
@@ -71,7 +83,8 @@ def read_run(path: Path) -> StoredRun:
         raise UserError("there is no such folder", where=str(path), advice="Runs are made by draftboard run --out DIR.")
     if not is_run(path):
         raise UserError(
-            "is not a run: it has no plan.json", where=str(path),
+            "is not a run: it has no plan.json",
+            where=str(path),
             advice="Name the folder that draftboard run --out wrote, or a results file (.json, .jsonl).",
         )
     warnings: list[str] = []
@@ -92,8 +105,11 @@ def _read_plan(path: Path) -> dict[str, Any]:
     plan = _read_json(path)
     lacking = [key for key in _PLANNED if key not in plan]
     if lacking:
-        raise UserError(f"is not the plan of a run: it lacks {', '.join(lacking)}", where=str(path),
-                        advice="It was not written by draftboard run, or is damaged.")
+        raise UserError(
+            f"is not the plan of a run: it lacks {', '.join(lacking)}",
+            where=str(path),
+            advice="It was not written by draftboard run, or is damaged.",
+        )
     return plan
 
 
@@ -127,8 +143,12 @@ def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
             _check_schema(record.schema, f"{path}:{number}")
             found.append(record)
     if problems:
-        raise UserError(f"{len(problems)} broken record(s)", where=str(path), problems=tuple(problems),
-                        advice="Restore the file, or delete these lines and resume the run.")
+        raise UserError(
+            f"{len(problems)} broken record(s)",
+            where=str(path),
+            problems=tuple(problems),
+            advice="Restore the file, or delete these lines and resume the run.",
+        )
     return found
 
 
@@ -136,8 +156,11 @@ def _check_schema(schema: object, where: str) -> None:
     if not isinstance(schema, int) or schema < 1:
         raise UserError("has no schema number", where=where, advice="It was not written by draftboard, or is damaged.")
     if schema > SCHEMA:
-        raise UserError(f"has schema {schema}; this draftboard reads up to {SCHEMA}", where=where,
-                        advice="Upgrade draftboard: pip install -U draftboard")
+        raise UserError(
+            f"has schema {schema}; this draftboard reads up to {SCHEMA}",
+            where=where,
+            advice="Upgrade draftboard: pip install -U draftboard",
+        )
 
 
 def _last_of_each(cells: list[Cell], warnings: list[str]) -> list[Cell]:

@@ -31,5 +31,11 @@ def judge(run: StoredRun, group: Group) -> dict[str, Any]:
     differing = [method.method for method in group.methods if method.output == "different"]
     if differing:
         reasons.append(f"output differs from the baseline by more than rounding: {', '.join(differing)}")
-    return {"schema": SCHEMA, "valid": not reasons, "reasons": reasons, "cells": len(run.cells), "failed": failed,
-            "skipped": skipped}
+    return {
+        "schema": SCHEMA,
+        "valid": not reasons,
+        "reasons": reasons,
+        "cells": len(run.cells),
+        "failed": failed,
+        "skipped": skipped,
+    }

@@ -90,11 +90,7 @@ def _figure(name: str, figure: Figure) -> list[Any]:
         metric(name).unit,
         "" if value is None else repr(value),
         "" if figure.n is None else figure.n,
-        *(
-            ("", "", "")
-            if interval is None
-            else (repr(interval.low), repr(interval.high), repr(interval.level))
-        ),
+        *(("", "", "") if interval is None else (repr(interval.low), repr(interval.high), repr(interval.level))),
         csv_text(why_missing(figure)) if value is None else csv_text(figure.reason),
         csv_text(figure.signature),
     ]

@@ -148,9 +148,7 @@ def _tiles(group: Group) -> Iterator[_Tile]:
     compared = [method for method in group.methods if method.output and method.method != group.baseline]
     if compared:
         same = sum(method.output == "identical" for method in compared)
-        yield _Tile(
-            label="Same output as the baseline", value=f"{same} of {len(compared)}", names=(("methods", ""),)
-        )
+        yield _Tile(label="Same output as the baseline", value=f"{same} of {len(compared)}", names=(("methods", ""),))
 
 
 def _card(method: MethodResult) -> _Card:

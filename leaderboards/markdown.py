@@ -48,9 +48,7 @@ def _group(group: Group) -> list[str]:
         "baseline": group.baseline,
     }
     conditions = {**facts, **group.conditions}
-    lines = [
-        f"- {markdown_text(name)}: {markdown_text(str(value))}" for name, value in conditions.items() if value
-    ]
+    lines = [f"- {markdown_text(name)}: {markdown_text(str(value))}" for name, value in conditions.items() if value]
     blocks.append("\n".join(lines))
     for table in boards(group):
         blocks += [f"### {table.title}", *_table_blocks(table)]
@@ -65,10 +63,7 @@ def _group(group: Group) -> list[str]:
 def _table_blocks(table: Table) -> list[str]:
     blocks = [markdown_text(table.caption), markdown_table(table)]
     if table.footnotes:
-        marks = (
-            f"- {_marks((number,))} {markdown_text(text)}"
-            for number, text in enumerate(table.footnotes, start=1)
-        )
+        marks = (f"- {_marks((number,))} {markdown_text(text)}" for number, text in enumerate(table.footnotes, start=1))
         blocks.append("\n".join(marks))
     return blocks
 

@@ -101,8 +101,7 @@ def _obstacle(method: MethodResult, metric: str, wanted: tuple[str, ...]) -> str
         total = failed + sum(domain.samples or 0 for domain in method.domains.values())
         return f"{failed} of {total} samples failed"
     present = sum(
-        name in method.domains and usable(method.domains[name].figures.get(metric)) is not None
-        for name in wanted
+        name in method.domains and usable(method.domains[name].figures.get(metric)) is not None for name in wanted
     )
     overall = method.overall.get(metric)
     if present < len(wanted) and usable(overall) is not None:

@@ -142,10 +142,7 @@ def acceptance_across(results: Results) -> tuple[Table, ...]:
 
 def _across(model: str, suite: str, groups: list[Group]) -> Table:
     notes = _Footnotes()
-    found = [
-        {method.method: method.overall.get("acceptance_length") for method in group.methods}
-        for group in groups
-    ]
+    found = [{method.method: method.overall.get("acceptance_length") for method in group.methods} for group in groups]
     names = sorted({name for column in found for name in column})
     rows = []
     for name in names:
@@ -195,9 +192,7 @@ def _acceptance(group: Group) -> Table | None:
     keys += [("acceptance_length", domain, domain) for domain in group.domains]
     keys += [(name, "", title) for name, title in _ACCEPTANCE[1:]]
     columns, cells = _figure_columns(group, order, keys, notes)
-    if headline(group) == "speedup" and all(
-        not column.domain and column.title in ("τ", "α") for column in columns
-    ):
+    if headline(group) == "speedup" and all(not column.domain and column.title in ("τ", "α") for column in columns):
         return None  # the speed board shows these two already
     caption = "Acceptance length τ, pooled over steps: tokens per step. Ranked by τ."
     return _table("acceptance", "Acceptance", caption, group, order, columns, cells, notes, ranked=True)
@@ -237,12 +232,7 @@ def _table(
         mine = tuple(column[index] for column in cells)
         told = {number for cell in mine for number in cell.notes}
         remark: tuple[int, ...] = ()
-        if (
-            ranked
-            and standing.rank is None
-            and standing.reason
-            and notes.texts.get(standing.reason) not in told
-        ):
+        if ranked and standing.rank is None and standing.reason and notes.texts.get(standing.reason) not in told:
             remark = (notes.number(standing.reason),)
         rows.append(
             Row(
@@ -296,13 +286,9 @@ def _figure_columns(
         for index, figure in enumerate(figures):
             if figure is not None and usable(figure) is not None:
                 own_n = _count(figure) if show_n and not counts else ""
-                own_signature = (
-                    (notes.number(figure.signature),) if figure.signature and not signatures else ()
-                )
+                own_signature = (notes.number(figure.signature),) if figure.signature and not signatures else ()
                 detail = " ".join(part for part in (column[index].detail, own_n) if part)
-                column[index] = replace(
-                    column[index], detail=detail, notes=column[index].notes + own_signature
-                )
+                column[index] = replace(column[index], detail=detail, notes=column[index].notes + own_signature)
         cells.append(_mark_best(column, kind))
     return columns, cells
 
@@ -347,10 +333,7 @@ def _mark_differences(
 def _with_bars(table: Table) -> Table:
     is_bar = [column.metric == "speedup" for column in table.columns]
     values = [
-        cell.value
-        for row in table.rows
-        for cell, bar in zip(row.cells, is_bar, strict=True)
-        if bar and cell.value
+        cell.value for row in table.rows for cell, bar in zip(row.cells, is_bar, strict=True) if bar and cell.value
     ]
     top = max(values, default=0.0)
     if top <= 0:
@@ -358,9 +341,7 @@ def _with_bars(table: Table) -> Table:
     rows = []
     for row in table.rows:
         cells = [
-            replace(cell, share=cell.value / top)
-            if bar and cell.value is not None and cell.value > 0
-            else cell
+            replace(cell, share=cell.value / top) if bar and cell.value is not None and cell.value > 0 else cell
             for cell, bar in zip(row.cells, is_bar, strict=True)
         ]
         rows.append(replace(row, cells=tuple(cells)))

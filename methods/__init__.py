@@ -10,8 +10,18 @@ if TYPE_CHECKING:
     from draftboard.methods.registry import build, load_plugin, method_class, method_names, parse, register
 
 __all__ = [
-    "Binding", "Budget", "Method", "MethodError", "Preflight", "Vocabulary", "build", "load_plugin", "method_class",
-    "method_names", "parse", "register",
+    "Binding",
+    "Budget",
+    "Method",
+    "MethodError",
+    "Preflight",
+    "Vocabulary",
+    "build",
+    "load_plugin",
+    "method_class",
+    "method_names",
+    "parse",
+    "register",
 ]
 
 __getattr__ = on_demand(

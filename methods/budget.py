@@ -8,10 +8,12 @@ of observations, so a sample's own behaviour soon decides.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import count
 
 from draftboard.methods.engine.cost import CostCurve
+from draftboard.methods.engine.tree import TokenTree
 
-__all__ = ["MatchEstimate", "RankEstimate", "best_chain", "best_tree"]
+__all__ = ["MatchEstimate", "RankEstimate", "best_chain", "best_tree", "merged"]
 
 MAX_NODES = 63
 """Largest draft that `auto` considers, the root not counted."""
@@ -54,19 +56,29 @@ class MatchEstimate:
             self._hits[bucket] += 1
 
 
-def best_chain(estimate: MatchEstimate, match: int, longest: int, curve: CostCurve) -> tuple[int, float]:
-    """Return (drafted tokens, expected emitted tokens) of the chain with the most tokens per cost; (0, 1.0) = none."""
-    chance, expected = 1.0, 1.0
-    best, best_expected, best_rate = 0, 1.0, 1.0 / curve.at(1)
-    for drafted in range(1, min(longest, MAX_NODES) + 1):
-        chance *= estimate.chance(match + drafted - 1)
+def best_chain(
+    root: int, found: Sequence[int], estimate: MatchEstimate, match: int, *, longest: int, curve: CostCurve
+) -> TokenTree:
+    """Return the chain of the first tokens of `found` with the most expected tokens per cost."""
+    chances = [1.0]
+    for drafted in range(1, min(len(found), longest, MAX_NODES) + 1):
+        chance = chances[-1] * estimate.chance(match + drafted - 1)
         if chance < _FAINT:
             break
+        chances.append(chance)
+    size = _best_size(chances, curve)
+    return TokenTree([root, *found[: size - 1]], chances=chances[:size])
+
+
+def _best_size(chances: Sequence[float], curve: CostCurve) -> int:
+    """Return how many of the nodes, likeliest first and the root among them, give the most tokens per cost."""
+    expected, best, best_rate = 0.0, 1, 0.0
+    for size, chance in enumerate(chances, 1):
         expected += chance
-        rate = expected / curve.at(1 + drafted)
+        rate = expected / curve.at(size)
         if rate > best_rate:
-            best, best_expected, best_rate = drafted, expected, rate
-    return best, best_expected
+            best, best_rate = size, rate
+    return best
 
 
 class RankEstimate:
@@ -90,39 +102,70 @@ class RankEstimate:
             self._hits[rank] += 1
 
 
-def best_tree(root: int, row: Callable[[int], Sequence[int] | None], chances: Sequence[float], *, nodes: int,
-              depth: int, curve: CostCurve) -> tuple[list[int], list[int], float]:
-    """Grow a tree best-first by path probability and stop at the size with the most tokens per cost.
+def best_tree(
+    root: int,
+    row: Callable[[int], Sequence[int] | None],
+    shares: Sequence[float],
+    *,
+    nodes: int,
+    depth: int,
+    curve: CostCurve,
+) -> TokenTree:
+    """Grow a tree best-first by path probability and cut it to the size with the most tokens per cost.
 
-    `row(token)`: its successors by rank, or None when unknown. `nodes`, `depth`: at most this many drafted nodes and
-    levels. Returns (tokens, parents, expected emitted tokens); the root alone when no draft pays.
+    `row(token)`: its successors by rank, or None when unknown; `shares`: P(rank is right). `nodes`, `depth`: at most
+    this many drafted nodes and levels. The root alone is returned when no draft pays.
     """
-    tokens, parents, depths = [root], [-1], [0]
-    expected, best, best_expected, best_rate = 1.0, 1, 1.0, 1.0 / curve.at(1)
+    tokens, parents, depths, chances = [root], [-1], [0], [1.0]
     heap: list[tuple[float, int, int, int]] = []
-    order = 0
+    pushed = count()
 
-    def open_children(node: int, chance: float) -> int:
-        count = order
+    def open_children(node: int) -> None:
         successors = row(tokens[node])
         if successors is not None and depths[node] < depth:
-            for token, share in zip(successors, chances, strict=False):
-                heappush(heap, (-chance * share, count, node, token))
-                count += 1
-        return count
+            for token, share in zip(successors, shares, strict=False):
+                heappush(heap, (-chances[node] * share, next(pushed), node, token))
 
-    order = open_children(0, 1.0)
+    open_children(0)
     while heap and len(tokens) <= min(nodes, MAX_NODES):
         negative, _, parent, token = heappop(heap)
         if negative > -_FAINT:
             break
-        node = len(tokens)
         tokens.append(token)
         parents.append(parent)
         depths.append(depths[parent] + 1)
-        expected -= negative
-        rate = expected / curve.at(node + 1)
-        if rate > best_rate:
-            best, best_expected, best_rate = node + 1, expected, rate
-        order = open_children(node, -negative)
-    return tokens[:best], parents[:best], best_expected
+        chances.append(-negative)
+        open_children(len(tokens) - 1)
+    size = _best_size(chances, curve)
+    return TokenTree(tokens[:size], parents[:size], chances=chances[:size])
+
+
+def merged(first: TokenTree, second: TokenTree, *, nodes: int, curve: CostCurve) -> TokenTree:
+    """Unite two drafts behind the same root and cut the union to the size with the most tokens per cost.
+
+    Both must say how likely their nodes are. A node that both propose keeps the larger chance, so that a parent is
+    never less likely than its child and the likeliest nodes always form a tree.
+    """
+    tokens, parents, chances = [first.token_list[0]], [-1], [1.0]
+    place: dict[tuple[int, int], int] = {}
+    for tree in (first, second):
+        moved = [0]
+        for node in range(1, len(tree)):
+            key = moved[tree.parent_list[node]], tree.token_list[node]
+            chance = (tree.chances or ())[node]
+            if key not in place:
+                place[key] = len(tokens)
+                tokens.append(key[1])
+                parents.append(key[0])
+                chances.append(chance)
+            else:
+                chances[place[key]] = max(chances[place[key]], chance)
+            moved.append(place[key])
+    order = sorted(range(len(tokens)), key=lambda node: -chances[node])[: nodes + 1]
+    size = _best_size([chances[node] for node in order], curve)
+    rank = {node: index for index, node in enumerate(order[:size])}
+    return TokenTree(
+        [tokens[node] for node in rank],
+        [rank[parents[node]] if node else -1 for node in rank],
+        chances=[chances[node] for node in rank],
+    )

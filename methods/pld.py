@@ -25,7 +25,8 @@ class Pld(Method):
     """The continuation of the first earlier occurrence of the longest matching n-gram, as a chain.
 
     The rule is that of `transformers`: the continuation may be cut short by the end of the text and before an
-    end-of-sequence id, and without a match there is no draft. `budget="paper"` drafts `draft_length` tokens always; `auto` sizes the chain.
+    end-of-sequence id, and without a match there is no draft. `budget="paper"` drafts `draft_length` tokens always;
+    `auto` sizes the chain.
     """
 
     about: ClassVar[str] = "prompt lookup: n-gram match in the text so far, chain"
@@ -67,15 +68,15 @@ class _PromptLookup(Drafter):
         length = method.draft_length
         if method.budget == "auto":
             length = max(length, _LOOK_AHEAD)
-        match, found = self._find([*text[1 - method.max_ngram :], context.root] if method.max_ngram > 1 else [context.root],
-                                  text, length)
+        match, found = self._find(
+            [*text[1 - method.max_ngram :], context.root] if method.max_ngram > 1 else [context.root], text, length
+        )
         self._guess = (match, found)
         context.signals["match"] = match
         wanted = min(len(found), context.room, context.max_nodes - 1)
         if method.budget == "paper":
             return TokenTree([context.root, *found[:wanted]])
-        size, expected = best_chain(self._estimate, match, wanted, self._curve)
-        return TokenTree([context.root, *found[:size]], expected=expected)
+        return best_chain(context.root, found, self._estimate, match, longest=wanted, curve=self._curve)
 
     def observe(self, verdict: Verdict) -> None:
         """Learn how far the continuation held, drafted or not."""
@@ -104,7 +105,7 @@ class _PromptLookup(Drafter):
         return 0, []
 
     def _before_eos(self, found: list[int]) -> list[int]:
-        """Cut a continuation that runs out of an earlier answer into what followed it; the target adds the end itself."""
+        """Cut a continuation where an earlier answer ended; the target adds the end itself."""
         return next((found[:index] for index, token in enumerate(found) if token in self._eos_ids), found)
 
 

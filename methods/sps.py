@@ -49,8 +49,9 @@ class Sps(Method):
         """Refuse a draft model with another token table, before any weights are read."""
         if not self.draft:
             raise MethodError('sps needs a draft model: give --draft-model, or draft = "NAME" in its method table')
-        check_vocabulary(known.vocabulary, known.vocabulary_of(self.draft), target_name=known.target,
-                         draft_name=self.draft)
+        check_vocabulary(
+            known.vocabulary, known.vocabulary_of(self.draft), target_name=known.target, draft_name=self.draft
+        )
 
     def drafter(self, binding: Binding) -> Drafter:
         """Return a drafter around the draft model, which is loaded once a run."""
@@ -59,8 +60,9 @@ class Sps(Method):
         return _DraftModel(self, binding, binding.load_model(self.draft))
 
 
-def check_vocabulary(target: Vocabulary, draft: Vocabulary, *, target_name: str = "target",
-                     draft_name: str = "draft") -> None:
+def check_vocabulary(
+    target: Vocabulary, draft: Vocabulary, *, target_name: str = "target", draft_name: str = "draft"
+) -> None:
     """Raise MethodError unless every id of the target means the same token in the draft's table.
 
     Logit widths may differ: ids beyond the table are padding and are never proposed.

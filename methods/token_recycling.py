@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = ["TREES", "TokenRecycling"]
 
+# fmt: off
 TREES: dict[str, tuple[int, ...]] = {
     "2.2.2": (
-        8, 8, 4, 3, 2, 1, 1, 1, 1, 8, 3, 2, 1, 1, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 5, 2, 1, 1, 1, 0, 0, 0,
-        1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 3, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0, 1,
+        8, 8, 4, 3, 2, 1, 1, 1, 1, 8, 3, 2, 1, 1, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 5, 2, 1, 1, 1, 0, 0,
+        0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 3, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0, 1,
     ),
     "samd-60": (
-        7, 6, 5, 3, 2, 2, 1, 1, 3, 2, 2, 1, 1, 0, 3, 2, 1, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0, 0, 2,
-        0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1,
+        7, 6, 5, 3, 2, 2, 1, 1, 3, 2, 2, 1, 1, 0, 3, 2, 1, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0, 0,
+        2, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1,
     ),
 }
+# fmt: on
 """Published static trees as child counts in breadth-first order; a child's rank is its place among its siblings."""
 
 _WIDTH = 8
@@ -80,11 +82,11 @@ class _Recycler(Drafter):
         nodes = context.max_nodes - 1
         if self._method.budget == "paper":
             return self._static(context.root, nodes, context.room)
-        tokens, parents, expected = best_tree(
+        tree = best_tree(
             context.root, self._table.get, self._ranks.chances(), nodes=nodes, depth=context.room, curve=self._curve
         )
-        context.signals["expected"] = expected
-        return TokenTree(tokens, parents, expected=expected)
+        context.signals["expected"] = sum(tree.chances or ())
+        return tree
 
     def observe(self, verdict: Verdict) -> None:
         """Learn which ranks were right along the text, then refresh the table from every row."""

@@ -139,9 +139,7 @@ def _text(record: Mapping[str, object], key: str, problems: list[str]) -> str | 
     return None
 
 
-def _conversation(
-    record: Mapping[str, object], problems: list[str]
-) -> tuple[tuple[str, ...], str | None, int]:
+def _conversation(record: Mapping[str, object], problems: list[str]) -> tuple[tuple[str, ...], str | None, int]:
     """Turns (none if there is a problem with them), leading system message, number of assistant messages."""
     given = [key for key in _FORMS if record.get(key) is not None]
     if len(given) > 1:
@@ -183,9 +181,7 @@ def _messages(values: list[object], problems: list[str]) -> tuple[tuple[str, ...
     turns: list[str] = []
     for place, message in enumerate(values, 1):
         if not isinstance(message, dict):
-            problems.append(
-                f"message {place} is {_kind(message)}; it must be an object with `role` and `content`"
-            )
+            problems.append(f"message {place} is {_kind(message)}; it must be an object with `role` and `content`")
             continue
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str) or role not in _ROLES:
@@ -251,9 +247,7 @@ def _references(record: Mapping[str, object], turns: int, problems: list[str]) -
     if len(references) < len(per_turn):
         return ()
     if turns and len(references) != turns:
-        problems.append(
-            f"`{key}` has {_count(len(references), 'entry', 'entries')}, but there {_turn_count(turns)}"
-        )
+        problems.append(f"`{key}` has {_count(len(references), 'entry', 'entries')}, but there {_turn_count(turns)}")
         return ()
     return tuple(references)
 
@@ -266,12 +260,8 @@ def _turn_count(turns: int) -> str:
     return "is 1 turn" if turns == 1 else f"are {turns} turns"
 
 
-def _check_letters(
-    references: tuple[tuple[str, ...], ...], options: tuple[str, ...], problems: list[str]
-) -> None:
+def _check_letters(references: tuple[tuple[str, ...], ...], options: tuple[str, ...], problems: list[str]) -> None:
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options) or 26]
     for reference in (alias for aliases in references for alias in aliases):
         if len(reference) != 1 or reference not in letters:
-            problems.append(
-                f"the reference {reference!r} is no letter from A to {letters[-1]} (scorer letter)"
-            )
+            problems.append(f"the reference {reference!r} is no letter from A to {letters[-1]} (scorer letter)")

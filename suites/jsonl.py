@@ -69,9 +69,7 @@ def read_questions(path: str | Path, *, categories: Collection[str] | None = Non
     if str(path).startswith("~/"):
         file = file.expanduser()
     if file.is_dir():
-        raise SuiteError(
-            f"{path}: this is a directory, not a question file", advice="Name the file inside it."
-        )
+        raise SuiteError(f"{path}: this is a directory, not a question file", advice="Name the file inside it.")
     try:
         data = file.read_bytes()
     except FileNotFoundError as error:
@@ -112,13 +110,9 @@ def parse_questions(data: bytes, name: str, *, categories: Collection[str] | Non
         many = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
         raise SuiteError(f"{name}: {many}; no question was used", problems=tuple(problems), advice=_FORM)
     if not questions:
-        raise SuiteError(
-            f"{name}: the file is empty" if not data else f"{name}: no questions, only blank lines"
-        )
+        raise SuiteError(f"{name}: the file is empty" if not data else f"{name}: no questions, only blank lines")
     dropped = sum(question.answers_dropped for question in questions)
-    notes = (
-        [f"{dropped} assistant messages are not used: each method gives its own answers"] if dropped else []
-    )
+    notes = [f"{dropped} assistant messages are not used: each method gives its own answers"] if dropped else []
     return QuestionFile(
         name=re.split(r"[/\\]", name)[-1],
         questions=tuple(questions),
@@ -138,9 +132,7 @@ def _parse_line(line: bytes) -> tuple[dict[str, object] | None, list[str]]:
     except UnicodeDecodeError as error:
         return None, [f"not UTF-8: byte {error.start + 1} of the line is 0x{line[error.start]:02X}"]
     try:
-        value = json.loads(
-            text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite
-        )
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite)
         if not isinstance(value, dict):
             return None, ["not an object: a line must be of the form {…}"]
         faults = _lone_surrogates(value) if _SURROGATE.search(text) else []
@@ -180,9 +172,7 @@ def _lone_surrogates(record: dict[str, object]) -> list[str]:
             json.dumps({key: value}, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
-            faults.append(
-                f"`{_printable(key)}` holds half a surrogate pair (U+{code:04X}), which is no character"
-            )
+            faults.append(f"`{_printable(key)}` holds half a surrogate pair (U+{code:04X}), which is no character")
     return faults
 
 

@@ -174,9 +174,7 @@ def _describe(name: str) -> SuiteInfo:
         entry = _find(name, name)
     except SuiteError as error:
         return SuiteInfo(name=name, usage=name, description=str(error), licence="unknown")
-    return SuiteInfo(
-        name=name, usage=_usage(name, entry.path), description=entry.description, licence=entry.licence
-    )
+    return SuiteInfo(name=name, usage=_usage(name, entry.path), description=entry.description, licence=entry.licence)
 
 
 def _usage(name: str, path: _PathUse) -> str:

@@ -49,9 +49,7 @@ class Sample:
                 f"but references for {len(self.references)}"
             )
         if self.scorer is not None and self.scorer not in SCORERS:
-            raise SuiteError(
-                f"sample {self.sample_id} of suite {self.suite} has the unknown scorer {self.scorer}"
-            )
+            raise SuiteError(f"sample {self.sample_id} of suite {self.suite} has the unknown scorer {self.scorer}")
 
     def references_of(self, turn: int) -> tuple[str, ...]:
         """The alternatives for the answer to `turn` (counted from 0); empty if there is none."""
@@ -84,9 +82,7 @@ class Suite:
         seen: set[str] = set()
         for sample in self.samples:
             if sample.sample_id in seen:
-                raise SuiteError(
-                    f"suite {self.name} ({self.source}) has two samples with the id {sample.sample_id}"
-                )
+                raise SuiteError(f"suite {self.name} ({self.source}) has two samples with the id {sample.sample_id}")
             seen.add(sample.sample_id)
 
     @property
@@ -112,12 +108,8 @@ def limited(suite: Suite, limit: int, seed: int) -> Suite:
     ids, categories and seed. Raises `SuiteError` if `limit` is below 1.
     """
     if limit < 1:
-        raise SuiteError(
-            f"a limit of {limit} samples per domain leaves nothing to run", advice="Use 1 or more."
-        )
-    ranked = sorted(
-        suite.samples, key=lambda sample: sha256(f"{seed}:{sample.sample_id}".encode()).hexdigest()
-    )
+        raise SuiteError(f"a limit of {limit} samples per domain leaves nothing to run", advice="Use 1 or more.")
+    ranked = sorted(suite.samples, key=lambda sample: sha256(f"{seed}:{sample.sample_id}".encode()).hexdigest())
     domains: dict[str, dict[str, list[str]]] = {}
     for sample in ranked:
         domains.setdefault(sample.domain, {}).setdefault(sample.category, []).append(sample.sample_id)

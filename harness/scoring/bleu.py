@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CorpusScore", "bleu_tokenizer", "corpus_bleu", "corpus_chrf", "score_bleu", "sentence_bleu"]
 
 _LANGUAGES = {
-    **dict.fromkeys(
-        ("zh", "zho", "chi", "cmn", "yue", "wuu", "lzh", "chinese", "mandarin", "cantonese"), "zh"
-    ),
+    **dict.fromkeys(("zh", "zho", "chi", "cmn", "yue", "wuu", "lzh", "chinese", "mandarin", "cantonese"), "zh"),
     **dict.fromkeys(("ja", "jpn", "japanese"), "ja"),
     **dict.fromkeys(("ko", "kor", "korean"), "ko"),
     **dict.fromkeys(("th", "tha", "thai"), "th"),

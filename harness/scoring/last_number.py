@@ -13,9 +13,7 @@ __all__ = ["final_number", "find_numbers", "gold_number", "number_value", "score
 
 _CURRENCY = r"(?:\\?[$€£¥₹])"
 _GROUP = r"[,\u00a0\u202f]"
-_NUMBER = (
-    rf"[-+]?{_CURRENCY}?(?:(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
-)
+_NUMBER = rf"[-+]?{_CURRENCY}?(?:(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
 _FIND = re.compile(rf"(?<![0-9.]){_NUMBER}")
 _NOT_DIGITS = re.compile(rf"{_CURRENCY}|{_GROUP}")
 # A marker counts when its number follows at once: `#### Step 3` is a heading, not an answer.
@@ -33,9 +31,7 @@ def _folded(text: str) -> str:
     text = text.translate(_FOLD).replace("{,}", ",").replace("\\,", ",").replace(",\\!", ",")
     if text.isascii():
         return text
-    return "".join(
-        str(unicodedata.decimal(c)) if unicodedata.decimal(c, None) is not None else c for c in text
-    )
+    return "".join(str(unicodedata.decimal(c)) if unicodedata.decimal(c, None) is not None else c for c in text)
 
 
 def find_numbers(text: str) -> list[str]:
@@ -65,9 +61,7 @@ def gold_number(reference: str) -> Decimal | None:
     return number_value(tail) if re.fullmatch(_NUMBER, tail) else None
 
 
-@register_scorer(
-    "last_number", about="accuracy of the final number: after the last ####, else the last in the text"
-)
+@register_scorer("last_number", about="accuracy of the final number: after the last ####, else the last in the text")
 def score_last_number(answers: Sequence[Answer]) -> Scores:
     """Score word problems: `accuracy` by the number after the last `####`, or else the last number.
 

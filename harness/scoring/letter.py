@@ -156,9 +156,7 @@ def score_letter(answers: Sequence[Answer]) -> Scores:
         rules[reading.rule] += 1
         return {"accuracy": float(reading.letter in golds)}
 
-    scores = score_each(
-        answers, scorer="letter", signature=_SIGNATURE, metrics=("accuracy",), measure=measure
-    )
+    scores = score_each(answers, scorer="letter", signature=_SIGNATURE, metrics=("accuracy",), measure=measure)
     histogram = {f"rule:{rule}": rules[rule] for rule in RULES if rules[rule]}
     n, reason = scores.values["accuracy"].n, scores.values["accuracy"].reason
     rate = Value(value=rules["none"] / n if n else None, n=n, reason=reason)

@@ -44,9 +44,7 @@ class QaScore:
 
 def _against(text: str, alias: str) -> QaScore:
     answer, gold = qa_tokens(text), qa_tokens(alias)
-    if (
-        not gold
-    ):  # "The The", "A": an alias of articles alone, or of punctuation alone, would match everything
+    if not gold:  # "The The", "A": an alias of articles alone, or of punctuation alone, would match everything
         answer, gold = qa_tokens(text, articles=True), qa_tokens(alias, articles=True)
     if not gold:
         answer, gold = _raw_tokens(text), _raw_tokens(alias)
@@ -80,6 +78,4 @@ def score_qa(answers: Sequence[Answer]) -> Scores:
         figures = qa_score(item.text, item.references)
         return {"em": figures.em, "f1": 100 * figures.f1, "contains": figures.contains}
 
-    return score_each(
-        answers, scorer="qa", signature=_SIGNATURE, metrics=("em", "f1", "contains"), measure=measure
-    )
+    return score_each(answers, scorer="qa", signature=_SIGNATURE, metrics=("em", "f1", "contains"), measure=measure)

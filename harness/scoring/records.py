@@ -174,8 +174,7 @@ def score_each(
     counts["scored"] = len(words)
     reason = nothing_scored(counts)
     means = {
-        name: mean_value(column.values(), signature=signature, reason=reason)
-        for name, column in per_sample.items()
+        name: mean_value(column.values(), signature=signature, reason=reason) for name, column in per_sample.items()
     }
     return Scores(
         scorer=scorer,

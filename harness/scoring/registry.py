@@ -32,9 +32,7 @@ def register_scorer(name: str, *, about: str = "") -> Callable[[Scorer], Scorer]
     def add(function: Scorer) -> Scorer:
         known = _FUNCTIONS.get(name)
         if known is not None and _origin(known) != _origin(function):
-            raise UserError(
-                f"a scorer named {name!r} exists already", advice="register yours under another name"
-            )
+            raise UserError(f"a scorer named {name!r} exists already", advice="register yours under another name")
         _FUNCTIONS[name] = function
         _ABOUT[name] = about or (function.__doc__ or "").strip().split("\n")[0]
         return function

@@ -19,9 +19,32 @@ if TYPE_CHECKING:
     from draftboard.methods.engine.verify import LOSSLESS, Lossless, Typical, Verifier
 
 __all__ = [
-    "DENSE", "GREEDY", "LOSSLESS", "NONE", "AuxRows", "Clock", "Context", "Drafter", "Gates", "Generation",
-    "HiddenRequest", "LanguageModel", "Limits", "Lossless", "Proposal", "RootOnly", "Sampling", "Scores", "StopRule",
-    "Target", "TokenTree", "Trace", "Typical", "Verdict", "Verifier", "decode",
+    "DENSE",
+    "GREEDY",
+    "LOSSLESS",
+    "NONE",
+    "AuxRows",
+    "Clock",
+    "Context",
+    "Drafter",
+    "Gates",
+    "Generation",
+    "HiddenRequest",
+    "LanguageModel",
+    "Limits",
+    "Lossless",
+    "Proposal",
+    "RootOnly",
+    "Sampling",
+    "Scores",
+    "StopRule",
+    "Target",
+    "TokenTree",
+    "Trace",
+    "Typical",
+    "Verdict",
+    "Verifier",
+    "decode",
 ]
 
 __getattr__ = on_demand(

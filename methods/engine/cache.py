@@ -79,16 +79,16 @@ class TreeCache(Cache):  # type: ignore[misc]
             return
         self.capacity = -(-rows // _GRAIN) * _GRAIN
         if self._keys is not None and self._values is not None:
-            self._keys, self._values = self._grown(self._keys), self._grown(self._values)
-            self._expose()
+            self._expose(self._grown(self._keys), self._grown(self._values))
 
     def allocate(self, keys: Tensor, values: Tensor) -> None:
-        """Create the blocks for states of these shapes [1, kv_heads, n, head_dim]. Raises MethodError if they differ."""
+        """Create the blocks for states [1, kv_heads, n, head_dim]. Raises MethodError if layers differ in shape."""
         if self._keys is None or self._values is None:
             layers = len(self.layers)
-            self._keys = keys.new_empty(layers, keys.shape[1], self.capacity, keys.shape[3])
-            self._values = values.new_empty(layers, values.shape[1], self.capacity, values.shape[3])
-            self._expose()
+            self._expose(
+                keys.new_empty(layers, keys.shape[1], self.capacity, keys.shape[3]),
+                values.new_empty(layers, values.shape[1], self.capacity, values.shape[3]),
+            )
         elif keys.shape[1] != self._keys.shape[1] or keys.shape[3] != self._keys.shape[3]:
             raise MethodError("the layers of this model have key/value heads of different shapes; it is not supported")
 
@@ -117,7 +117,7 @@ class TreeCache(Cache):  # type: ignore[misc]
         bigger[:, :, : self.length] = block[:, :, : self.length]
         return bigger
 
-    def _expose(self) -> None:
-        assert self._keys is not None and self._values is not None
-        self.key_layers = list(self._keys.unsqueeze(1).unbind(0))
-        self.value_layers = list(self._values.unsqueeze(1).unbind(0))
+    def _expose(self, keys: Tensor, values: Tensor) -> None:
+        self._keys, self._values = keys, values
+        self.key_layers = list(keys.unsqueeze(1).unbind(0))
+        self.value_layers = list(values.unsqueeze(1).unbind(0))

@@ -55,8 +55,15 @@ FLAT = CostCurve(rows=(1, 64), cost=(1.0, 1.0))
 """Rows are free: what a memory-bound accelerator comes close to for short drafts."""
 
 
-def measure_cost(target: Target, *, prefix: int = 200, sizes: Sequence[int] = SIZES, repeats: int = 4, token: int = 1,
-                 clock: Callable[[], int] = perf_counter_ns) -> CostCurve:
+def measure_cost(
+    target: Target,
+    *,
+    prefix: int = 200,
+    sizes: Sequence[int] = SIZES,
+    repeats: int = 4,
+    token: int = 1,
+    clock: Callable[[], int] = perf_counter_ns,
+) -> CostCurve:
     """Time forwards over chains of `sizes` rows behind `prefix` cached tokens.
 
     Sizes are interleaved and each keeps its fastest of `repeats`, so that a passing load on the machine does not bend

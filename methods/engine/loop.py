@@ -35,20 +35,49 @@ class Target(Protocol):
     """What the loop needs of a model; `LanguageModel` and the test doubles offer it."""
 
     @property
-    def device(self) -> torch.device: ...
+    def device(self) -> torch.device:
+        """Where logits are."""
+        ...
+
     @property
-    def room(self) -> int: ...
-    def reserve(self, rows: int) -> None: ...
-    def prefill(self, ids: Sequence[int], *, hidden: HiddenRequest = ..., all_logits: bool = ...) -> Scores: ...
-    def forward(self, tree: TokenTree, *, gates: Gates = ..., hidden: HiddenRequest = ...) -> Scores: ...
-    def keep(self, path: Sequence[int]) -> None: ...
-    def synchronize(self) -> None: ...
+    def room(self) -> int:
+        """Rows that a draft may have now, the root included."""
+        ...
+
+    def reserve(self, rows: int) -> None:
+        """Make room for that many tokens in all."""
+        ...
+
+    def prefill(self, ids: Sequence[int], *, hidden: HiddenRequest = ..., all_logits: bool = ...) -> Scores:
+        """Forget everything, commit these ids and score the last position (or all)."""
+        ...
+
+    def forward(self, tree: TokenTree, *, gates: Gates = ..., hidden: HiddenRequest = ...) -> Scores:
+        """Score every node; commit nothing."""
+        ...
+
+    def keep(self, path: Sequence[int]) -> None:
+        """Commit these nodes of the last forward and drop the rest."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until the device is idle."""
+        ...
 
 
 @torch.inference_mode()
-def decode(target: Target, drafter: Drafter, prompt: Sequence[int], *, limits: Limits, sampling: Sampling = GREEDY,
-           verifier: Verifier = LOSSLESS, gates: Gates = DENSE, generator: torch.Generator | None = None,
-           clock: Clock = Clock()) -> Generation:
+def decode(
+    target: Target,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    *,
+    limits: Limits,
+    sampling: Sampling = GREEDY,
+    verifier: Verifier = LOSSLESS,
+    gates: Gates = DENSE,
+    generator: torch.Generator | None = None,
+    clock: Clock = Clock(),
+) -> Generation:
     """Generate one turn.
 
     `prompt`: token ids, at least one. `gates` bypass parts of the target at every verification (a sparse verifier).
@@ -108,14 +137,29 @@ def decode(target: Target, drafter: Drafter, prompt: Sequence[int], *, limits: L
             drafter.observe(Verdict(tree=tree, path=path, emitted=emitted, scores=scores))
         ended = read()
         trace.step(
-            drafted=tree.depth, nodes=len(tree) - 1, accepted=len(path) - 1, kept=kept,
-            draft_ns=drafted_at - began + ended - judged_at, verify_ns=verified_at - drafted_at,
-            other_ns=judged_at - verified_at, end_ns=judged_at - start, signals=context.signals,
+            drafted=tree.depth,
+            nodes=len(tree) - 1,
+            accepted=len(path) - 1,
+            kept=kept,
+            draft_ns=drafted_at - began + ended - judged_at,
+            verify_ns=verified_at - drafted_at,
+            other_ns=judged_at - verified_at,
+            end_ns=judged_at - start,
+            signals=context.signals,
         )
     target.synchronize()
     end, cpu_end = clock.wall() - start, clock.cpu() - cpu_start
-    return Generation(token_ids=output, finish=finish, prompt_tokens=len(prompt), prefill_ns=first, first_ns=first,
-                      end_ns=end, cpu_ns=cpu_end, first_cpu_ns=first_cpu, trace=trace)
+    return Generation(
+        token_ids=output,
+        finish=finish,
+        prompt_tokens=len(prompt),
+        prefill_ns=first,
+        first_ns=first,
+        end_ns=end,
+        cpu_ns=cpu_end,
+        first_cpu_ns=first_cpu,
+        trace=trace,
+    )
 
 
 DRAFT_ROOM = 128

@@ -109,10 +109,19 @@ class LanguageModel:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _run(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None, hidden: HiddenRequest, keep: int) -> Scores:
+    def _run(
+        self, ids: Tensor, mask: Tensor | None, positions: Tensor | None, hidden: HiddenRequest, keep: int
+    ) -> Scores:
         extra: dict[str, Any] = {"output_hidden_states": list(hidden)} if hidden else {}
-        out = self.model(input_ids=ids, attention_mask=mask, position_ids=positions, cache=self._cache,
-                         use_cache=True, logits_to_keep=keep, **extra)
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            cache=self._cache,
+            use_cache=True,
+            logits_to_keep=keep,
+            **extra,
+        )
         states = {index: out.hidden_states[index][0] for index in hidden}
         return Scores(out.logits[0], states)
 

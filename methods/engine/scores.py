@@ -14,7 +14,9 @@ class Scores:
 
     __slots__ = ("aux_logits", "hidden", "logits")
 
-    def __init__(self, logits: Tensor, hidden: dict[int, Tensor] | None = None, aux_logits: Tensor | None = None) -> None:
+    def __init__(
+        self, logits: Tensor, hidden: dict[int, Tensor] | None = None, aux_logits: Tensor | None = None
+    ) -> None:
         self.logits = logits
         self.hidden = hidden or {}
         self.aux_logits = aux_logits

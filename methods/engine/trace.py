@@ -36,8 +36,19 @@ class Trace:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def step(self, *, drafted: int, nodes: int, accepted: int, kept: int, draft_ns: int, verify_ns: int,
-             other_ns: int, end_ns: int, signals: dict[str, float] | None) -> None:
+    def step(
+        self,
+        *,
+        drafted: int,
+        nodes: int,
+        accepted: int,
+        kept: int,
+        draft_ns: int,
+        verify_ns: int,
+        other_ns: int,
+        end_ns: int,
+        signals: dict[str, float] | None,
+    ) -> None:
         """Append one step."""
         self.drafted.append(drafted)
         self.nodes.append(nodes)

@@ -47,17 +47,24 @@ class TokenTree:
     one transfer to the device. `tokens` and `parents` are the same as int64 tensors of shape [n].
     """
 
-    def __init__(self, tokens: Sequence[int], parents: Sequence[int] | None = None, *,
-                 proposal: Proposal | None = None, aux: AuxRows | None = None, expected: float | None = None) -> None:
+    def __init__(
+        self,
+        tokens: Sequence[int],
+        parents: Sequence[int] | None = None,
+        *,
+        proposal: Proposal | None = None,
+        aux: AuxRows | None = None,
+        chances: Sequence[float] | None = None,
+    ) -> None:
         """`parents=None` makes a chain. Raises ValueError when the two do not form a tree.
 
-        `expected`: how many tokens the drafter thinks this step will emit, the bonus included; None if it cannot say.
+        `chances`: how likely the drafter thinks each node is to be accepted, 1 for the root; None if it cannot say.
         """
         self.token_list = list(tokens)
         self.parent_list = list(range(-1, len(self.token_list) - 1)) if parents is None else list(parents)
         self.proposal = proposal
         self.aux = aux
-        self.expected = expected
+        self.chances = chances
         self._chain = parents is None
         if not self.token_list or len(self.parent_list) != len(self.token_list):
             raise ValueError(f"{len(self.token_list)} tokens and {len(self.parent_list)} parents form no tree")
@@ -80,6 +87,11 @@ class TokenTree:
     def is_chain(self) -> bool:
         """Whether every node follows the one before it."""
         return self._chain
+
+    @property
+    def expected(self) -> float | None:
+        """Tokens that the drafter expects of this step, the bonus included; None if it cannot say."""
+        return None if self.chances is None else sum(self.chances)
 
     @property
     def tokens(self) -> Tensor:

@@ -27,8 +27,13 @@ def prepare_corpus(workshop: Workshop) -> dict[str, Any]:
     workshop.say(f"building the automaton of {len(documents)} documents, {tokens} tokens")
     automaton = StaticAutomaton.build(documents, eos=workshop.eos_id, vocab_size=workshop.vocab_size)
     record = {
-        "kind": KIND, "method": "samd", "vocabulary_sha256": workshop.vocabulary_sha256, "documents": len(documents),
-        "tokens": tokens, "states": automaton.states, "duration_s": round(monotonic() - start, 3),
+        "kind": KIND,
+        "method": "samd",
+        "vocabulary_sha256": workshop.vocabulary_sha256,
+        "documents": len(documents),
+        "tokens": tokens,
+        "states": automaton.states,
+        "duration_s": round(monotonic() - start, 3),
         **workshop.provenance,
     }
     write_artifact(workshop.out, record, lambda folder: automaton.save(folder / _FILE))

@@ -265,9 +265,7 @@ class SuffixAutomaton:
             ),
             np.concatenate((first, text[2:], rows[:, _TOKEN], rows[second, _A], entries[used, 0])),
             self._renumber(
-                np.concatenate(
-                    (initial[first], prefixes + 1, rows[:, _NEXT], rows[second, _B], entries[used, 1])
-                )
+                np.concatenate((initial[first], prefixes + 1, rows[:, _NEXT], rows[second, _B], entries[used, 1]))
             ),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from draftboard.methods.budget import MatchEstimate, best_chain
+from draftboard.methods.budget import MatchEstimate, best_chain, merged
 from draftboard.methods.engine.drafter import Context, Drafter, Verdict
 from draftboard.methods.engine.tree import TokenTree
 from draftboard.methods.errors import MethodError
@@ -30,7 +30,8 @@ class Samd(Method):
 
     Published setting (`budget="paper"`): a chain of up to `draft_length` rows when the match has at least `min_match`
     tokens, otherwise the auxiliary drafter's tree; without an auxiliary a chain of `1 + alpha * match` rows. `auto`
-    sizes the chain to the machine and takes whichever of chain and auxiliary promises more tokens per cost.
+    unites the chain with the auxiliary's draft and cuts the union to the size that pays on this machine. The budget
+    also rules the auxiliary.
     """
 
     about: ClassVar[str] = "suffix-automaton retrieval, auxiliary drafter for short matches"
@@ -55,6 +56,8 @@ class Samd(Method):
             raise MethodError("samd: draft_length >= 2, min_match >= 1, static_bias >= 0 and alpha > 0 are needed")
         if self.auxiliary is not None and not self.auxiliary.lossless:
             raise MethodError(f"samd[{self.auxiliary.name}]: the auxiliary must leave verification to the target")
+        if self.auxiliary is not None:
+            object.__setattr__(self, "auxiliary", self.auxiliary.with_budget(self.budget))
 
     def preflight(self, known: Preflight) -> None:
         """Check the auxiliary and that the static automaton is there and was made with this vocabulary."""
@@ -74,7 +77,7 @@ class Samd(Method):
 
     def drafter(self, binding: Binding) -> Drafter:
         """Return a drafter with an empty dynamic automaton."""
-        inner = self.auxiliary.with_budget(self.budget).drafter(binding) if self.auxiliary else None
+        inner = self.auxiliary.drafter(binding) if self.auxiliary else None
         corpus = None
         if self.static is not None:
             from draftboard.methods.samd.artifact import load_corpus
@@ -98,6 +101,10 @@ class _Retrieval(Drafter):
         self._static_match = Match(0, 0)
         self._seen = 0
         self._guess: tuple[MatchEstimate, int, list[int]] = (self._estimate, 0, [])
+        self._inner_tells = True
+        self._asked_for = 0.0
+        # What an auxiliary gave that cannot say how likely its nodes are; it starts with the benefit of the doubt.
+        self._inner_steps, self._inner_emitted, self._inner_rows = 3, 6.0, 12.0
         if inner is not None:
             self.wants_hidden = inner.wants_hidden
             self.wants_prompt_logits = inner.wants_prompt_logits
@@ -117,14 +124,24 @@ class _Retrieval(Drafter):
         longest = min(len(found), context.room, context.max_nodes - 1)
         if self._method.budget == "paper":
             return self._published(context, match, found[:longest])
-        size, expected = best_chain(estimate, match, longest, self._curve)
-        if self._inner is not None and estimate.chance(match) < _SURE:
-            other = self._inner.propose(context)
-            promise = other.expected if other.expected is not None else 1.0 + 0.4 * (len(other) > 1)
-            if promise / self._curve.at(len(other)) >= expected / self._curve.at(1 + size):
-                context.signals["auxiliary"] = 1.0
-                return other
-        return TokenTree([context.root, *found[:size]], expected=expected)
+        chain = best_chain(context.root, found, estimate, match, longest=longest, curve=self._curve)
+        if self._inner is None or estimate.chance(match) >= _SURE or not self._worth_asking(chain):
+            return chain
+        other = self._inner.propose(context)
+        self._inner_tells = other.chances is not None and other.proposal is None and other.aux is None
+        draft = merged(chain, other, nodes=context.max_nodes - 1, curve=self._curve) if self._inner_tells else other
+        if draft.token_list[1:] != found[: len(draft) - 1]:
+            context.signals["auxiliary"] = self._asked_for = 1.0
+        return draft
+
+    def _worth_asking(self, chain: TokenTree) -> bool:
+        """Whether the auxiliary should draft: one that tells its chances adds to the chain, another one replaces it
+        and has to have given more tokens per cost so far.
+        """
+        if self._inner_tells:
+            return True
+        emitted, rows = (total / self._inner_steps for total in (self._inner_emitted, self._inner_rows))
+        return emitted / self._curve.at(round(rows)) >= (chain.expected or 1.0) / self._curve.at(len(chain))
 
     def observe(self, verdict: Verdict) -> None:
         """Learn from the verdict; the auxiliary sees every step, asked or not."""
@@ -132,6 +149,11 @@ class _Retrieval(Drafter):
         if match:
             estimate.learn(match, found, verdict.emitted)
         self._guess = (self._estimate, 0, [])
+        if self._asked_for:
+            self._inner_steps += 1
+            self._inner_emitted += len(verdict.emitted)
+            self._inner_rows += len(verdict.tree)
+            self._asked_for = 0.0
         if self._inner is not None:
             self._inner.observe(verdict)
 
@@ -139,11 +161,19 @@ class _Retrieval(Drafter):
         method = self._method
         if self._inner is None:
             rows = min(method.draft_length, 1 + int(method.alpha * match))
+            if self._corpus is not None and self._guess[0] is self._static_estimate:
+                return self._branching(context, self._corpus, rows)
             return TokenTree([context.root, *found[: rows - 1]])
         if match >= method.min_match:
             return TokenTree([context.root, *found])
         context.signals["auxiliary"] = 1.0
         return self._inner.propose(context)
+
+    def _branching(self, context: Context, corpus: StaticAutomaton, rows: int) -> TokenTree:
+        """Without an auxiliary a corpus offers its likeliest continuations as a tree, not only the first one."""
+        match = corpus.advance(self._static_match, [context.root])
+        tokens, parents = corpus.best_first_tree(match, min(rows, context.max_nodes) - 1)
+        return TokenTree([context.root, *tokens], [-1, *(parent + 1 for parent in parents)])
 
     def _lookup(self, context: Context) -> tuple[MatchEstimate, int, list[int]]:
         """Return (estimate, match length with the root, continuation) of the dynamic or the static automaton."""
@@ -155,7 +185,11 @@ class _Retrieval(Drafter):
                 found = self._corpus.draft(static, method.draft_length - 1)
                 return self._static_estimate, static.length - method.static_bias, found
         to_ancestor = self._inner is not None
-        return self._estimate, dynamic.length, self._text.draft(dynamic, method.draft_length - 1, to_ancestor=to_ancestor)
+        return (
+            self._estimate,
+            dynamic.length,
+            self._text.draft(dynamic, method.draft_length - 1, to_ancestor=to_ancestor),
+        )
 
     def _read(self, text: list[int]) -> None:
         new = text[self._seen :]
@@ -166,4 +200,4 @@ class _Retrieval(Drafter):
 
 
 _SURE = 0.85
-"""From this chance on a chain is taken without asking the auxiliary what it would draft."""
+"""From this chance on the chain is taken without asking the auxiliary what it would add."""

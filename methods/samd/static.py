@@ -235,9 +235,7 @@ class StaticAutomaton:
         except FileNotFoundError:
             raise MethodError(f"{path}: there is no static automaton; {_REBUILD}") from None
         except SafetensorError as error:
-            raise MethodError(
-                f"{path}: not a static automaton, or cut short ({error}); {_REBUILD}"
-            ) from error
+            raise MethodError(f"{path}: not a static automaton, or cut short ({error}); {_REBUILD}") from error
         except OSError as error:
             raise MethodError(f"{path}: the static automaton cannot be read: {error}") from error
         problem = _find_problem(columns, header["vocab_size"], header["eos"])

@@ -73,8 +73,9 @@ def _generate(target: LanguageModel, method: str, binding: Binding, prompt: list
 
 
 def _binding(target: LanguageModel) -> Binding:
-    return Binding(target=target, vocab_size=target.vocab_size, logit_width=target.vocab_size,
-                   curve=measure_cost(target))
+    return Binding(
+        target=target, vocab_size=target.vocab_size, logit_width=target.vocab_size, curve=measure_cost(target)
+    )
 
 
 @pytest.mark.parametrize("method", ["autoregressive", "samd"])
@@ -96,9 +97,7 @@ def test_engine_share_of_a_step(benchmark, target, prompts, method):
     shares = []
     result = benchmark.pedantic(lambda: shares.append(once()), rounds=ROUNDS if benchmark.enabled else 1)
     assert result is None
-    share = [
-        1 - sum(f + d for _, f, d in figures) / sum(w for w, _, _ in figures) for figures in shares
-    ]
+    share = [1 - sum(f + d for _, f, d in figures) / sum(w for w, _, _ in figures) for figures in shares]
     benchmark.extra_info["engine_share"] = round(median(share), 4)
     benchmark.extra_info["draft_share"] = round(
         median(sum(d for _, _, d in figures) / sum(w for w, _, _ in figures) for figures in shares), 4
@@ -125,8 +124,13 @@ def _library(target: LanguageModel, prompt: list[int], tokens: int, **options: i
     with torch.inference_mode():
         ids = torch.tensor([prompt])
         out = target.model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, eos_token_id=None,
-            pad_token_id=0, **options,
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=tokens,
+            do_sample=False,
+            eos_token_id=None,
+            pad_token_id=0,
+            **options,
         )
     return out[0, len(prompt) :].tolist()
 
@@ -158,9 +162,12 @@ def test_engine_beside_its_peers(benchmark, target, prompts):
                         outputs.setdefault(name, []).append(found)
 
     benchmark.pedantic(rounds, rounds=1)
-    for ours, theirs in (("autoregressive", "generate"), ("autoregressive", "bare_loop"), ("pld", "generate_lookup"),
-                         ("pld", "autoregressive")):
+    for ours, theirs in (
+        ("autoregressive", "generate"),
+        ("autoregressive", "bare_loop"),
+        ("pld", "generate_lookup"),
+        ("pld", "autoregressive"),
+    ):
         ratios = [b / a for a, b in zip(spent[ours], spent[theirs], strict=True) if a]
         benchmark.extra_info[f"{ours}_over_{theirs}"] = round(median(ratios), 3)
     assert all(found == outputs["generate"] for found in outputs.values())
-

@@ -65,9 +65,7 @@ def test_pure_length_difference_fails_everywhere(longer_side):
     comparison = compare({"a": [pair[0]]}, {"a": [pair[1]]}, tie_limit=1)
     (turn,) = comparison.turns
     assert (turn.outcome, turn.place) == ("length", 2)
-    assert (turn.reference_token, turn.method_token) == (
-        (3, None) if longer_side == "reference" else (None, 3)
-    )
+    assert (turn.reference_token, turn.method_token) == ((3, None) if longer_side == "reference" else (None, 3))
     assert comparison.output == "different"
     assert not comparison.verdict("half").passed
 

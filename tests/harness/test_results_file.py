@@ -91,9 +91,7 @@ def test_case_10_no_baseline_is_a_reason_and_never_another_models(tmp_path):
 
 def test_case_12_order_and_ranks():
     (group,) = read_results(case("12")).groups
-    places = [
-        (s.method.method, s.method.overall["speedup"].value, s.rank) for s in standings(group, "speedup")
-    ]
+    places = [(s.method.method, s.method.overall["speedup"].value, s.rank) for s in standings(group, "speedup")]
     assert places == [
         ("beta", 10.2, 1),
         ("gamma", 9.8, 2),
@@ -234,9 +232,7 @@ def test_rows_of_several_files_are_taken_together_and_groups_by_dtype_stay_apart
     def row(method, seconds, dtype):
         return {"method": method, "dtype": dtype, "question_id": 1, "new_tokens": 10, "wall_time_s": seconds}
 
-    first = write(
-        tmp_path, [row("autoregressive", 4.0, "bf16"), row("autoregressive", 9.0, "fp32")], "a.jsonl"
-    )
+    first = write(tmp_path, [row("autoregressive", 4.0, "bf16"), row("autoregressive", 9.0, "fp32")], "a.jsonl")
     second = write(tmp_path, [row("x", 2.0, "bf16")], "b.jsonl")
     groups = read_results(first, second).groups
     assert [group.conditions["dtype"] for group in groups] == ["bf16", "fp32"]
@@ -285,9 +281,7 @@ def test_bad_files_are_refused_with_their_place(tmp_path, name, content, message
 
 
 def test_all_faulty_rows_are_told_at_once(tmp_path):
-    path = write(
-        tmp_path, [{"method": "a", "speedup": "x"}, {"method": "b", "speedup": 1.0}, {"speedup": 1.0}]
-    )
+    path = write(tmp_path, [{"method": "a", "speedup": "x"}, {"method": "b", "speedup": 1.0}, {"speedup": 1.0}])
     with pytest.raises(UserError) as caught:
         read_results(path)
     assert [problem.split(": ")[0] for problem in caught.value.problems] == [f"{path}:1", f"{path}:3"]
@@ -317,8 +311,7 @@ def test_whatever_rows_say_the_baseline_is_one_and_no_figure_is_without_value_an
     from draftboard.results_rows import RowFile, results_from_rows
 
     content = [
-        {"method": m, "question_id": q, "category": c, "new_tokens": n, "wall_time_s": t}
-        for m, q, c, n, t in rows
+        {"method": m, "question_id": q, "category": c, "new_tokens": n, "wall_time_s": t} for m, q, c, n, t in rows
     ]
     groups = results_from_rows([RowFile(path=Path("x"), rows=tuple(enumerate(content)))])
     for method in groups[0].methods:
@@ -333,8 +326,7 @@ def test_the_documented_examples_can_be_read(tmp_path):
     text = (DATA.parent.parent / "docs" / "results-file.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(jsonl?)\n(.*?)```", text, flags=re.DOTALL)
     lines, rows, document = (
-        read_results(write(tmp_path, content, f"{place}.{suffix}"))
-        for place, (suffix, content) in enumerate(blocks)
+        read_results(write(tmp_path, content, f"{place}.{suffix}")) for place, (suffix, content) in enumerate(blocks)
     )
     assert overall(lines.groups[0], "pld", "speedup").value == approx(1.6, abs=1e-12)
     assert overall(rows.groups[0], "pld", "speedup").reason == "1 of 2 domains"

@@ -13,9 +13,7 @@ CHAT = (
 )
 
 
-def tokenizer(
-    *, chat: str | None = None, adds_bos: bool = True, adds_eos: bool = False
-) -> PreTrainedTokenizerFast:
+def tokenizer(*, chat: str | None = None, adds_bos: bool = True, adds_eos: bool = False) -> PreTrainedTokenizerFast:
     words = ["<unk>", "<s>", "</s>", "a", "b", "c"]
     backend = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -24,9 +22,7 @@ def tokenizer(
         backend.post_processor = processors.TemplateProcessing(
             single=single, special_tokens=[(t, i) for t, i in (("<s>", 1), ("</s>", 2)) if t in single]
         )
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=backend, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
-    )
+    made = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
     made.chat_template = chat
     return made
 
@@ -96,8 +92,7 @@ def test_turns_and_answers_must_fit() -> None:
 def test_a_jinja_file_sees_the_whole_conversation(tmp_path: Path) -> None:
     path = tmp_path / "t.jinja"
     path.write_text(
-        "{{ bos_token }}{{ system }}|{{ turns | join('+') }}|{{ answers[0] }}|"
-        "{{ messages | length }}{{ eos_token }}\n"
+        "{{ bos_token }}{{ system }}|{{ turns | join('+') }}|{{ answers[0] }}|{{ messages | length }}{{ eos_token }}\n"
     )
     template = resolve_template(str(path), PLAIN)
     assert render(template, PLAIN, None, ["q1", "q2"], ["a1"]) == "<s>None|q1+q2|a1|3</s>\n"

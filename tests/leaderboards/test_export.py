@@ -80,9 +80,7 @@ def test_csv_has_one_row_per_figure_with_the_unrounded_value(board):
 
 def test_csv_text_is_no_formula_and_stays_on_one_line(board):
     group = board.groups[0]
-    hostile = replace(
-        group, model="=1+1", methods=(replace(group.methods[0], method="@x\n-1"),), baseline="+a"
-    )
+    hostile = replace(group, model="=1+1", methods=(replace(group.methods[0], method="@x\n-1"),), baseline="+a")
     text = csv_document(Results(groups=(hostile,))).decode("utf-8")
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert {len(row) for row in rows} == {len(CSV_COLUMNS)}

@@ -10,9 +10,7 @@ from draftboard.results import DomainResult, Figure, Group, MethodResult, Result
 
 
 def group_of(values, **about):
-    methods = tuple(
-        MethodResult(method=name, overall={"speedup": Figure(value=v)}) for name, v in values.items()
-    )
+    methods = tuple(MethodResult(method=name, overall={"speedup": Figure(value=v)}) for name, v in values.items())
     return Group(model="m", hardware="h", suite="s", methods=methods, **about)
 
 
@@ -26,9 +24,7 @@ def cell_of(table, method, title):
 
 
 def test_equal_values_share_a_rank_and_stand_in_name_order():
-    group = group_of(
-        {"zeta": 1.996, "alpha": 1.996, "omega": 2.004, "kappa": 1.5, "beta": 10.2, "gamma": 9.8}
-    )
+    group = group_of({"zeta": 1.996, "alpha": 1.996, "omega": 2.004, "kappa": 1.5, "beta": 10.2, "gamma": 9.8})
     places = [(place.method.method, place.rank) for place in standings(group, "speedup")]
     assert places == [("beta", 1), ("gamma", 2), ("omega", 3), ("alpha", 4), ("zeta", 4), ("kappa", 6)]
 
@@ -129,9 +125,7 @@ def test_an_interval_stands_beside_its_value(board):
 def test_groups_rank_apart_and_only_acceptance_stands_side_by_side():
     def group(hardware, tau):
         overall = {"speedup": Figure(value=tau), "acceptance_length": Figure(value=tau)}
-        return Group(
-            model="m", hardware=hardware, suite="s", methods=(MethodResult(method="x", overall=overall),)
-        )
+        return Group(model="m", hardware=hardware, suite="s", methods=(MethodResult(method="x", overall=overall),))
 
     results = Results(groups=(group("gpu-a", 3.0), group("gpu-b", 2.0)))
     assert [table_of(one, "speed").rows[0].rank for one in results.groups] == [1, 1]

@@ -108,9 +108,7 @@ def test_markdown_cell_reads_back_as_the_same_text_without_formatting(text):
     source = f"| a | {cell} | b |\n| --- | --- | --- |\n| x | {cell} | y |\n"
     assert all(len(re.split(r"(?<!\\)(?:\\\\)*\|", line)) == 5 for line in source.strip().split("\n"))
     tokens = markdown_it().parse(source)
-    kinds = {
-        token.type for token in flattened(tokens) if token.type not in ("text", "text_special", "inline")
-    }
+    kinds = {token.type for token in flattened(tokens) if token.type not in ("text", "text_special", "inline")}
     assert kinds <= {
         f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")
     }
@@ -129,9 +127,7 @@ def test_markdown_reads_back_in_a_list_item_and_in_a_heading(text):
         assert seen(shown) == seen(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["token_recycling", "samd[eagle2]", "tss[samd[token_recycling]]", "llama-3.1-8b"]
-)
+@pytest.mark.parametrize("text", ["token_recycling", "samd[eagle2]", "tss[samd[token_recycling]]", "llama-3.1-8b"])
 def test_ordinary_names_stay_readable_as_markdown_source(text):
     assert markdown_text(text) == text
 

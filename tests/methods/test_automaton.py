@@ -37,11 +37,7 @@ def ancestors_rule(text: list[int], matched: list[int], count: int) -> int:
         here = [e for e in range(1, len(text) + 1) if text[max(0, e - len(matched)) : e] == matched]
         suffixes = (matched[start:] for start in range(1, len(matched)))
         parent = next(
-            (
-                s
-                for s in suffixes
-                if [e for e in range(1, len(text) + 1) if text[max(0, e - len(s)) : e] == s] != here
-            ),
+            (s for s in suffixes if [e for e in range(1, len(text) + 1) if text[max(0, e - len(s)) : e] == s] != here),
             None,
         )
         if parent is None:

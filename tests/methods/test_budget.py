@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftboard.methods.budget import MatchEstimate, RankEstimate, best_chain, best_tree
+from draftboard.methods.budget import MatchEstimate, RankEstimate, best_chain, best_tree, merged
 from draftboard.methods.engine.cost import FLAT, CostCurve
+from draftboard.methods.engine.tree import TokenTree
 
 
 @st.composite
@@ -36,23 +37,27 @@ def test_the_best_chain_is_the_best(curve, chances):
             break
         expected += share
         options[drafted] = expected
-    size, promised = best_chain(Chances(chances), 1, 8, curve)
+    tree = best_chain(0, range(1, 9), Chances(chances), 1, longest=8, curve=curve)
+    size, promised = len(tree) - 1, tree.expected
     assert promised == pytest.approx(options[size])
     best = max(value / curve.at(1 + drafted) for drafted, value in options.items())
     assert promised / curve.at(1 + size) == pytest.approx(best)
 
 
+def drafted(match, longest, curve):
+    return len(best_chain(0, range(1, 600), MatchEstimate(), match, longest=longest, curve=curve)) - 1
+
+
 def test_no_match_and_no_room_draft_nothing():
-    assert best_chain(MatchEstimate(), 0, 10, FLAT) == (0, 1.0)
-    assert best_chain(MatchEstimate(), 9, 0, FLAT) == (0, 1.0)
+    assert drafted(0, 10, FLAT) == 0
+    assert drafted(9, 0, FLAT) == 0
 
 
 def test_free_rows_are_all_taken_and_dear_ones_are_not():
-    estimate = MatchEstimate()
     dear = CostCurve(rows=(1, 64), cost=(1.0, 127.0))
-    assert best_chain(estimate, 30, 20, FLAT)[0] == 20
-    assert best_chain(estimate, 30, 500, FLAT)[0] <= 63
-    assert best_chain(estimate, 30, 20, dear) == (0, 1.0)
+    assert drafted(30, 20, FLAT) == 20
+    assert 20 < drafted(30, 500, FLAT) <= 63
+    assert drafted(30, 20, dear) == 0
 
 
 def test_the_match_estimate_learns_by_length():
@@ -111,8 +116,9 @@ def test_the_best_tree_is_the_best(curve, seed, nodes, depth):
             if all(places[i][3] == 0 or places[i][3] in chosen for i in chosen):
                 expected = 1 + sum(places[i][2] for i in chosen)
                 best = max(best, expected / curve.at(1 + size))
-    tokens, parents, expected = best_tree(0, table.get, chances, nodes=nodes, depth=depth, curve=curve)
-    assert expected / curve.at(len(tokens)) == pytest.approx(best, rel=0.03)
+    tree = best_tree(0, table.get, chances, nodes=nodes, depth=depth, curve=curve)
+    tokens, parents = tree.token_list, tree.parent_list
+    assert tree.expected / curve.at(len(tokens)) == pytest.approx(best, rel=0.03)
     assert len(tokens) - 1 <= nodes
     assert parents[0] == -1
     levels = [0]
@@ -125,7 +131,48 @@ def test_the_best_tree_is_the_best(curve, seed, nodes, depth):
 
 def test_a_tree_stays_within_its_limits():
     chances = [0.9, 0.8]
-    tokens, parents, _ = best_tree(0, lambda token: [1, 2], chances, nodes=500, depth=60, curve=FLAT)
-    assert len(tokens) <= 64
-    assert len(parents) == len(tokens)
-    assert best_tree(0, lambda token: None, chances, nodes=9, depth=9, curve=FLAT) == ([0], [-1], 1.0)
+    tree = best_tree(0, lambda token: [1, 2], chances, nodes=500, depth=60, curve=FLAT)
+    assert len(tree) <= 64
+    assert len(best_tree(0, lambda token: None, chances, nodes=9, depth=9, curve=FLAT)) == 1
+
+
+def paths(tree):
+    found = {}
+    for node in range(1, len(tree)):
+        path, at = [], node
+        while at:
+            path.append(tree.token_list[at])
+            at = tree.parent_list[at]
+        found[tuple(reversed(path))] = tree.chances[node]
+    return found
+
+
+def test_a_union_holds_both_drafts_once():
+    chain = TokenTree([0, 1, 2], chances=[1.0, 0.5, 0.25])
+    tree = TokenTree([0, 1, 3, 2], [-1, 0, 0, 1], chances=[1.0, 0.6, 0.2, 0.1])
+    union = merged(chain, tree, nodes=9, curve=FLAT)
+    assert paths(union) == {(1,): 0.6, (1, 2): 0.25, (3,): 0.2}
+    assert union.expected == pytest.approx(2.05)
+    assert paths(merged(chain, tree, nodes=2, curve=FLAT)) == {(1,): 0.6, (1, 2): 0.25}
+    dear = CostCurve(rows=(1, 2, 3), cost=(1.0, 1.1, 3.0))
+    assert paths(merged(chain, tree, nodes=9, curve=dear)) == {(1,): 0.6}
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 8))
+def test_a_union_is_always_a_tree(seed, other, nodes):
+    def draft(seed):
+        dice = random.Random(seed)
+        parents, chances = [-1], [1.0]
+        for node in range(1, dice.randint(1, 7)):
+            parents.append(dice.randrange(node))
+            chances.append(chances[parents[-1]] * dice.random())
+        return TokenTree([0, *(dice.randrange(4) for _ in parents[1:])], parents, chances=chances)
+
+    first, second = draft(seed), draft(other)
+    union = merged(first, second, nodes=nodes, curve=FLAT)
+    assert len(union) <= nodes + 1
+    known = paths(first).keys() | paths(second).keys()
+    assert paths(union).keys() <= known
+    assert len(paths(union)) == len(union) - 1
+    if nodes >= len(known):
+        assert paths(union).keys() == known

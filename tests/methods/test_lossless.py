@@ -71,7 +71,12 @@ def run(method, model, small, prompt, limits, *, curve=FLAT, sampling=GREEDY, se
     )
     generator = torch.Generator().manual_seed(seed)
     return decode(
-        model, method.drafter(binding), prompt, limits=limits, sampling=sampling, generator=generator,
+        model,
+        method.drafter(binding),
+        prompt,
+        limits=limits,
+        sampling=sampling,
+        generator=generator,
         verifier=method.verifier(),
     )
 

@@ -6,7 +6,6 @@ By default two short prompts of the bundled suite. The full check reads Spec-Ben
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def target() -> LanguageModel:
 
 
 @pytest.fixture(scope="module")
-def draft_folder(target: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def draft_folder(target: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The target's first two layers as a draft model of its own: a poor drafter, but a real one."""
     from transformers import AutoModelForCausalLM
 
@@ -48,7 +47,7 @@ def draft_folder(target: LanguageModel, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("draft")
     model.save_pretrained(folder)
     models.load_tokenizer(models.resolve("smollm2-135m")).save_pretrained(folder)
-    yield folder
+    return folder
 
 
 def _samples() -> list[Sample]:
@@ -70,8 +69,14 @@ def test_every_method_equals_plain_decoding_and_generate(target: LanguageModel, 
             others[name] = LanguageModel(models.load_model(models.resolve(name), dtype="float32", device="cpu"))
         return others[name]
 
-    binding = Binding(target=target, vocab_size=len(tokenizer), logit_width=target.vocab_size, curve=CURVE,
-                      eos_ids=frozenset({2}), load_model=load)
+    binding = Binding(
+        target=target,
+        vocab_size=len(tokenizer),
+        logit_width=target.vocab_size,
+        curve=CURVE,
+        eos_ids=frozenset({2}),
+        load_model=load,
+    )
     methods: dict[str, Method] = {name: parse(name) for name in METHODS}
     methods |= {f"{name}, paper": method.with_budget("paper") for name, method in methods.items()}
     methods["sps"] = build({"method": "sps", "draft": str(draft_folder), "draft_length": 3})
@@ -82,9 +87,10 @@ def test_every_method_equals_plain_decoding_and_generate(target: LanguageModel, 
         plain = decode(target, parse("autoregressive").drafter(binding), ids, limits=limits).token_ids
         with torch.inference_mode():
             prompt = torch.tensor([ids])
-            out = target.model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=TOKENS,
-                                        do_sample=False, pad_token_id=2)
-        assert out[0, len(ids):].tolist() == plain, f"{sample.sample_id}: plain decoding differs from generate()"
+            out = target.model.generate(
+                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=TOKENS, do_sample=False, pad_token_id=2
+            )
+        assert out[0, len(ids) :].tolist() == plain, f"{sample.sample_id}: plain decoding differs from generate()"
         for name, method in methods.items():
             made = decode(target, method.drafter(binding), ids, limits=limits)
             assert made.token_ids == plain, f"{sample.sample_id}: {name} differs from plain decoding"

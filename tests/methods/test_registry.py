@@ -33,7 +33,7 @@ BUILT_IN = {
     "sps": Sps,
 }
 
-PLUGIN = '''
+PLUGIN = """
 from dataclasses import dataclass
 
 from draftboard.methods import Method, register
@@ -47,7 +47,7 @@ class {cls}(Method):
 
     def drafter(self, binding):
         return RootOnly()
-'''
+"""
 
 
 @pytest.fixture(autouse=True)

@@ -30,9 +30,7 @@ CASE = json.loads((Path(__file__).parents[1] / "data" / "22-vocab-pairs.json").r
 
 
 def vocabulary(row):
-    return Vocabulary(
-        tokens=row["vocab"], logit_width=row["logit_width"], eos_ids=frozenset({row["eos_token_id"]})
-    )
+    return Vocabulary(tokens=row["vocab"], logit_width=row["logit_width"], eos_ids=frozenset({row["eos_token_id"]}))
 
 
 def bound(method, draft, **changes):
@@ -65,9 +63,7 @@ def ask(drafter, text, *, room=99, max_nodes=99, sampling=GREEDY, generator=None
 
 def verdict(tree, accepted, bonus=0):
     emitted = [*tree.token_list[1 : 1 + accepted], bonus]
-    return Verdict(
-        tree=tree, path=list(range(accepted + 1)), emitted=emitted, scores=Scores(torch.zeros(1, 1))
-    )
+    return Verdict(tree=tree, path=list(range(accepted + 1)), emitted=emitted, scores=Scores(torch.zeros(1, 1)))
 
 
 @torch.inference_mode()
@@ -77,9 +73,7 @@ def assert_cache_is(model, ids):
     fresh.prefill(ids)
     for side in ("key_layers", "value_layers"):
         for ours, theirs in zip(getattr(model._cache, side), getattr(fresh._cache, side), strict=True):
-            torch.testing.assert_close(
-                ours[:, :, : len(ids)], theirs[:, :, : len(ids)], atol=1e-12, rtol=0
-            )
+            torch.testing.assert_close(ours[:, :, : len(ids)], theirs[:, :, : len(ids)], atol=1e-12, rtol=0)
 
 
 @pytest.fixture(scope="module")
@@ -188,9 +182,7 @@ def test_wider_logits_are_never_proposed(model64):
         wide.model.lm_head.weight[12:] *= 20
     limits = Limits(max_new_tokens=40)
     for sampling in (GREEDY, Sampling(temperature=1.0), Sampling(temperature=1.0, top_p=0.5)):
-        drafter = bound(
-            Sps(draft="x"), wide, target=model64, vocab_size=12, logit_width=model64.vocab_size
-        )
+        drafter = bound(Sps(draft="x"), wide, target=model64, vocab_size=12, logit_width=model64.vocab_size)
         trees = []
         propose = drafter.propose
 
@@ -309,9 +301,7 @@ def test_case_22():
 
 def test_other_tables_that_do_not_match():
     def table(*words, width=9):
-        return Vocabulary(
-            tokens={word: index for index, word in enumerate(words) if word}, logit_width=width
-        )
+        return Vocabulary(tokens={word: index for index, word in enumerate(words) if word}, logit_width=width)
 
     with pytest.raises(MethodError, match="id 2 is missing in the draft"):
         check_vocabulary(table("a", "b", "c"), table("a", "b"))

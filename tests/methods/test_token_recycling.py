@@ -17,9 +17,7 @@ def bound(method, **changes):
 
 
 def ask(drafter, root, *, room=99, max_nodes=999):
-    context = Context(
-        tokens=[], root=root, room=room, max_nodes=max_nodes, sampling=GREEDY, generator=None
-    )
+    context = Context(tokens=[], root=root, room=room, max_nodes=max_nodes, sampling=GREEDY, generator=None)
     return drafter.propose(context)
 
 

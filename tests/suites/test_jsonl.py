@@ -272,9 +272,7 @@ def test_missing_file_directory_and_impossible_path(tmp_path: Path) -> None:
         read_questions(tmp_path / "file" / "q.jsonl")
 
 
-def test_home_is_expanded_and_never_stored(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_is_expanded_and_never_stored(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(question())
     monkeypatch.setenv("HOME", str(tmp_path))
     suite = load_suite("jsonl@~/questions.jsonl")
@@ -293,9 +291,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lam
     escape=st.booleans(),
 )
 def test_any_text_comes_back_unchanged(rows: list[list[str]], bom: bool, ending: str, escape: bool) -> None:
-    lines = [
-        json.dumps({"question_id": i, "turns": turns}, ensure_ascii=escape) for i, turns in enumerate(rows)
-    ]
+    lines = [json.dumps({"question_id": i, "turns": turns}, ensure_ascii=escape) for i, turns in enumerate(rows)]
     data = (b"\xef\xbb\xbf" if bom else b"") + ending.join([*lines, ""]).encode()
     read = parse_questions(data, "f")
     assert [question.turns for question in read.questions] == [tuple(turns) for turns in rows]

@@ -106,9 +106,7 @@ def test_languages(mini: Suite) -> None:
 
 def test_long_contexts_only_in_rag_and_summarization(mini: Suite) -> None:
     long = {s.domain for s in mini.samples if sum(len(turn.split()) for turn in s.turns) >= 700}
-    assert long == {
-        f"{mirror}/{name}" for mirror in ("spec_bench", "speed_bench") for name in ("rag", "summarization")
-    }
+    assert long == {f"{mirror}/{name}" for mirror in ("spec_bench", "speed_bench") for name in ("rag", "summarization")}
     short = [s for s in mini.samples if sum(len(turn.split()) for turn in s.turns) < 150]
     assert len(short) == len(mini.samples) - 4
 

@@ -154,9 +154,7 @@ def test_an_entry_point_is_imported_only_when_needed(
         ("plain_suite:number", "is no loader"),
     ],
 )
-def test_a_broken_entry_point_harms_only_itself(
-    plugins: Callable[..., None], value: str, reason: str
-) -> None:
+def test_a_broken_entry_point_harms_only_itself(plugins: Callable[..., None], value: str, reason: str) -> None:
     plugins(value)
     with pytest.raises(SuiteError, match=reason):
         load_suite("plugged")

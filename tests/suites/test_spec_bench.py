@@ -40,9 +40,7 @@ def test_rows_without_references_are_unscored(write: Write) -> None:
 
 
 def test_an_unknown_category_is_named_with_its_line_beside_other_problems(write: Write) -> None:
-    path = write(
-        row(1, "qa"), row(2, "sumarization"), {"question_id": 3, "turns": ["a"]}, row(4, "qa", turns=[])
-    )
+    path = write(row(1, "qa"), row(2, "sumarization"), {"question_id": 3, "turns": ["a"]}, row(4, "qa", turns=[]))
     with pytest.raises(SuiteError) as caught:
         load_suite(f"spec_bench@{path}")
     assert [problem.removeprefix(f"{path}:")[:2] for problem in caught.value.problems] == ["2:", "3:", "4:"]
@@ -149,12 +147,8 @@ def test_other_bytes_are_refused_and_not_kept(server: str, tmp_path: Path) -> No
     assert list(tmp_path.rglob("*.*")) == []
 
 
-@pytest.mark.parametrize(
-    ("page", "reason"), [("/gone", "HTTP status 404"), ("/silent", "no answer within|timed out")]
-)
-def test_what_cannot_be_had_names_the_offline_way(
-    server: str, tmp_path: Path, page: str, reason: str
-) -> None:
+@pytest.mark.parametrize(("page", "reason"), [("/gone", "HTTP status 404"), ("/silent", "no answer within|timed out")])
+def test_what_cannot_be_had_names_the_offline_way(server: str, tmp_path: Path, page: str, reason: str) -> None:
     with pytest.raises(SuiteError, match=reason) as caught:
         download_spec_bench(tmp_path, url=server + page, timeout_s=0.3 if page == "/silent" else 10)
     assert "spec_bench@PATH/question.jsonl" in str(caught.value)

@@ -51,13 +51,9 @@ def test_empty_hypothesis_stays_and_failed_one_does_not():
         "It rained.",
     ]
     texts = ["The train leaves at nine.", "She bought two red apples at the market.", ""]
-    kept = score(
-        [answer(str(i), t, r) for i, (t, r) in enumerate(zip(texts, references, strict=True))], "bleu"
-    )
+    kept = score([answer(str(i), t, r) for i, (t, r) in enumerate(zip(texts, references, strict=True))], "bleu")
     texts[2] = None
-    failed = score(
-        [answer(str(i), t, r) for i, (t, r) in enumerate(zip(texts, references, strict=True))], "bleu"
-    )
+    failed = score([answer(str(i), t, r) for i, (t, r) in enumerate(zip(texts, references, strict=True))], "bleu")
     assert (kept.values["bleu"].n, kept.counts["empty"], kept.counts["failed"]) == (3, 1, 0)
     assert (failed.values["bleu"].n, failed.counts["empty"], failed.counts["failed"]) == (2, 0, 1)
     assert kept.values["bleu"].value < failed.values["bleu"].value == pytest.approx(62.798765, abs=1e-6)
@@ -65,12 +61,8 @@ def test_empty_hypothesis_stays_and_failed_one_does_not():
 
 
 def test_chrf_signature_and_secondary_values():
-    scores = score(
-        [answer("a", "The train to the coast leaves at nine.", "The train leaves at nine.")], "bleu"
-    )
-    assert scores.values["chrf"].signature.startswith(
-        "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:"
-    )
+    scores = score([answer("a", "The train to the coast leaves at nine.", "The train leaves at nine.")], "bleu")
+    assert scores.values["chrf"].signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
     assert (
         scores.values["chrf"].value
         == corpus_chrf(["The train to the coast leaves at nine."], [["The train leaves at nine."]]).score
@@ -90,9 +82,7 @@ def test_clean_variant_is_secondary():
 
 def test_several_references_of_unequal_number():
     both = [
-        answer(
-            "a", "The bus is late this morning.", "The coach is late today.", "The bus is late this morning."
-        ),
+        answer("a", "The bus is late this morning.", "The coach is late today.", "The bus is late this morning."),
         answer("b", "It rained all day long.", "It rained all day long."),
     ]
     scores = score(both, "bleu")
@@ -169,9 +159,7 @@ def test_tokenizer_of_language(tag, tokenizer):
 
 @pytest.mark.parametrize(("tag", "module"), [("ja", "MeCab"), ("ko", "mecab_ko")])
 def test_analysers_fall_back_to_characters(tag, module, monkeypatch):
-    monkeypatch.setattr(
-        "draftboard.scoring.bleu.find_spec", lambda name: None if name == module else object()
-    )
+    monkeypatch.setattr("draftboard.scoring.bleu.find_spec", lambda name: None if name == module else object())
     assert bleu_tokenizer(tag) == "char"
     scores = score([answer("a", "日本語の文です。", "日本語の文です。", language=tag)], "bleu")
     assert "|tok:char|" in scores.signature
@@ -186,9 +174,7 @@ def test_analysers_fall_back_to_characters(tag, module, monkeypatch):
 def test_analysers(tag, module, text):
     if find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
-    scores = score(
-        [answer("a", text, text, language=tag), answer("b", "\ud800\0", text, language=tag)], "bleu"
-    )
+    scores = score([answer("a", text, text, language=tag), answer("b", "\ud800\0", text, language=tag)], "bleu")
     assert f"|tok:{tag}-mecab-" in scores.signature
     assert scores.per_sample["bleu"]["a#0"] == 100
 

@@ -74,9 +74,7 @@ def test_a_taken_name_is_refused():
 def test_entry_points_are_found_on_demand(monkeypatch):
     points = [EntryPoint(name="words", value=f"{__name__}:words", group="draftboard.metrics")]
     monkeypatch.setattr(EntryPoint, "load", lambda self: words)
-    monkeypatch.setattr(
-        registry, "entry_points", lambda group: points if group == "draftboard.metrics" else []
-    )
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "draftboard.metrics" else [])
     assert score([ANSWER], "words").values["blanks"].value == 1
     assert "words" in SCORERS
 

@@ -25,9 +25,7 @@ def test_case_18(pair, stemmer):
 @pytest.mark.parametrize("pair", [p for p in CASE["pairs"] if p["reference"]], ids=lambda pair: pair["id"])
 def test_case_18_through_score(pair):
     for stemmer, key in ((True, "f_stemmer"), (False, "f_no_stemmer")):
-        scores = score_rouge(
-            [answer("a", pair["hypothesis"], pair["reference"])], stemmer=stemmer, split=False
-        )
+        scores = score_rouge([answer("a", pair["hypothesis"], pair["reference"])], stemmer=stemmer, split=False)
         if pair["id"] == "identical-chinese":
             assert {v.value for n, v in scores.values.items() if n != "rouge2"} == {100.0}
             assert "|tok:unicode|" in scores.signature

@@ -77,11 +77,7 @@ _WILD = st.one_of(st.none(), st.text(st.characters(codec=None), max_size=20))
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(
-        st.tuples(_WILD, st.lists(st.text(st.characters(codec=None), max_size=12), max_size=2)), max_size=4
-    )
-)
+@given(st.lists(st.tuples(_WILD, st.lists(st.text(st.characters(codec=None), max_size=12), max_size=2)), max_size=4))
 def test_no_text_breaks_a_scorer(rows):
     answers = [
         Answer(sample_id=str(i), turn=0, text=text, references=tuple(references), options=tuple(references))

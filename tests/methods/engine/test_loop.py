@@ -210,9 +210,7 @@ def test_aux_rows_give_way_first():
 def test_an_oracle_gets_depth_plus_one(model64, output):
     output = output[:41]
     for depth, decoys in ((1, 0), (3, 0), (4, 2), (7, 1)):
-        found = decode(
-            model64, OracleDrafter(output, depth, decoys=decoys), PROMPT, limits=Limits(max_new_tokens=41)
-        )
+        found = decode(model64, OracleDrafter(output, depth, decoys=decoys), PROMPT, limits=Limits(max_new_tokens=41))
         assert found.token_ids == output
         assert set(found.trace.kept[:-1]) == {depth + 1}
         assert set(found.trace.nodes[:-1]) == {depth * (1 + decoys)}
@@ -378,9 +376,7 @@ def test_the_seed_alone_decides_a_sampled_turn(model64):
 
     def run(seed, drafter):
         generator = torch.Generator().manual_seed(seed)
-        return decode(
-            model64, drafter, PROMPT, limits=limits, sampling=sampling, generator=generator
-        ).token_ids
+        return decode(model64, drafter, PROMPT, limits=limits, sampling=sampling, generator=generator).token_ids
 
     first = run(1, RootOnly())
     assert run(2, RootOnly()) != first

@@ -151,12 +151,8 @@ def test_aux_rows_ride_along(attention):
     assert both.hidden[2].shape == (3, 32)
     assert both.aux_logits.shape == (3, 64)
     assert plain.aux_logits is None
-    torch.testing.assert_close(
-        both.aux_logits[0], sequential(model, [*text, 20, 30], 4)[0], atol=atol, rtol=0
-    )
-    torch.testing.assert_close(
-        both.aux_logits[1], sequential(model, [*text, 20, 30, 31], 5)[0], atol=atol, rtol=0
-    )
+    torch.testing.assert_close(both.aux_logits[0], sequential(model, [*text, 20, 30], 4)[0], atol=atol, rtol=0)
+    torch.testing.assert_close(both.aux_logits[1], sequential(model, [*text, 20, 30, 31], 5)[0], atol=atol, rtol=0)
     # Its position leaves a hole where the root stands; without a mask that would be taken for a second text.
     ids, places = torch.tensor([[*text, 32]]), torch.tensor([[0, 1, 2, 4]])
     causal = torch.full((1, 1, 4, 4), torch.finfo(torch.float64).min, dtype=torch.float64).triu(1)
@@ -164,9 +160,7 @@ def test_aux_rows_ride_along(attention):
     torch.testing.assert_close(both.aux_logits[2], alone.logits[0, -1], atol=atol, rtol=0)
     model.keep([0, 2])
     after = model.forward(TokenTree([7]))
-    torch.testing.assert_close(
-        after.logits[0], sequential(model, [*text, 20, 22, 7], 5)[0], atol=atol, rtol=0
-    )
+    torch.testing.assert_close(after.logits[0], sequential(model, [*text, 20, 22, 7], 5)[0], atol=atol, rtol=0)
 
 
 def test_attention_that_takes_no_tree_mask_is_refused():

@@ -4,9 +4,7 @@ from draftboard.methods.engine import Trace
 
 
 def step(trace, **signals):
-    trace.step(
-        drafted=3, nodes=4, accepted=1, kept=2, draft_ns=5, verify_ns=6, other_ns=7, end_ns=8, signals=signals
-    )
+    trace.step(drafted=3, nodes=4, accepted=1, kept=2, draft_ns=5, verify_ns=6, other_ns=7, end_ns=8, signals=signals)
 
 
 def test_signals_are_aligned_with_steps_and_nan_where_nothing_was_said():

@@ -80,9 +80,7 @@ def test_what_is_no_tree_is_refused(tokens, parents):
 
 def test_shortening_cuts_the_proposal_and_drops_aux_rows():
     q = torch.rand(4, 5)
-    aux = AuxRows(
-        tokens=torch.tensor([1]), positions=torch.tensor([1]), mask=torch.ones(1, 2, dtype=torch.bool)
-    )
+    aux = AuxRows(tokens=torch.tensor([1]), positions=torch.tensor([1]), mask=torch.ones(1, 2, dtype=torch.bool))
     tree = TokenTree([1, 2, 3, 4], [-1, 0, 0, 1], proposal=Proposal(q=q), aux=aux)
     short = tree.shortened(3)
     assert torch.equal(short.proposal.q, q[:3])

@@ -211,9 +211,7 @@ def greedy_cases(draw):
 
 def agreeing(tree, picks, node):
     """Length of the longest path below a node on which the target agrees with every token."""
-    return max(
-        [0, *(1 + agreeing(tree, picks, c) for c in tree.children[node] if tree.token_list[c] == picks[node])]
-    )
+    return max([0, *(1 + agreeing(tree, picks, c) for c in tree.children[node] if tree.token_list[c] == picks[node])])
 
 
 @given(greedy_cases())
@@ -229,9 +227,7 @@ def test_greedy_descends_as_far_as_the_first_agreeing_children_go(case):
         assert child == twins[0]
     assert bonus == picks[path[-1]]
     assert not any(tree.token_list[c] == bonus for c in tree.children[path[-1]])
-    distinct = all(
-        len({tree.token_list[c] for c in siblings}) == len(siblings) for siblings in tree.children
-    )
+    distinct = all(len({tree.token_list[c] for c in siblings}) == len(siblings) for siblings in tree.children)
     if distinct:
         assert len(path) - 1 == agreeing(tree, picks, 0)
 
@@ -301,9 +297,7 @@ def test_typical_acceptance_says_that_it_is_lossy():
 
 def test_typical_acceptance_takes_the_longest_likely_path():
     # Rows: a sharp root, a flat node 1, a sharp node 2.
-    p = torch.tensor(
-        [[0.55, 0.4, 0.05, 0.0], [0.25, 0.25, 0.25, 0.25], [0.0, 0.02, 0.0, 0.98], [1.0, 0.0, 0.0, 0.0]]
-    )
+    p = torch.tensor([[0.55, 0.4, 0.05, 0.0], [0.25, 0.25, 0.25, 0.25], [0.0, 0.02, 0.0, 0.98], [1.0, 0.0, 0.0, 0.0]])
     tree = TokenTree([9, 0, 1, 3, 2], [-1, 0, 0, 2, 0])
     rule = Typical(epsilon=0.2, alpha=0.9)
     scores = Scores(torch.cat([p, p[3:]]).log())
