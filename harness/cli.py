@@ -7,6 +7,7 @@ need them, so that `--help`, `list`, `show` and `render` start without torch.
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -231,12 +232,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = "--debug" in tokens
     if debug:
         tokens.remove("--debug")
+    for stream in (sys.stdout, sys.stderr):
+        # Names from files may hold what the terminal's encoding cannot say; an escape there beats a traceback.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(_guarded(tokens, debug))
 
 
 def _guarded(tokens: list[str], debug: bool) -> int:
     try:
         code: Any = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("draftboard: stopped", file=sys.stderr)
         return 130
@@ -252,6 +259,23 @@ def _guarded(tokens: list[str], debug: bool) -> int:
         return 2
     except BrokenPipeError:
         # The reader of our output has gone (a pager, head): nothing is wrong, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute()
         return 0
+    except OSError as error:
+        # What the parts below did not foresee: a name that is too long, a folder that may not be entered, a full disk.
+        if debug:
+            raise
+        try:
+            sys.stdout.flush()
+        except (OSError, AttributeError):
+            _mute()
+        where = f"{error.filename}: " if error.filename is not None else ""
+        print(f"draftboard: {where}{error.strerror or error}\nRun it with --debug for the place.", file=sys.stderr)
+        return 2
     return code if isinstance(code, int) else 0
+
+
+def _mute() -> None:
+    """Let nothing more be written to a standard output that takes nothing, not even when Python ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

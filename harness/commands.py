@@ -83,7 +83,7 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
         "skipped": long,
     }
     if as_json:
-        print(json.dumps(report, ensure_ascii=False, indent=1))
+        print(json.dumps(report, allow_nan=False, indent=1))
         return 0
     print(f"plan is valid: {len(plan.entries)} methods × {len(records)} samples × {plan.repeats} = {plan.cells} cells")
     for suite in plan.suites:
@@ -136,7 +136,7 @@ def show_command(source: Path, *, as_json: bool) -> int:
 
     results = load_results([source])
     if as_json:
-        print(json.dumps(document(results), ensure_ascii=False, allow_nan=False, indent=1))
+        print(json.dumps(document(results), allow_nan=False, indent=1))
         return 0
     for group in results.groups:
         _print_table(group)
@@ -148,7 +148,11 @@ def _print_table(group: Group) -> None:
 
     from draftboard.leaderboards import terminal_table
 
-    Console().print(terminal_table(group))
+    console = Console()
+    # Rich would end the process with its own exit code when the reader of a pipe has gone.
+    with console.capture() as table:
+        console.print(terminal_table(group))
+    print(table.get(), end="")
 
 
 def score_command(source: Path, *, as_json: bool) -> int:

@@ -15,7 +15,7 @@ def list_command(what: str, *, as_json: bool) -> int:
     """Print names with what they are."""
     rows = {"methods": _methods, "suites": _suites, "models": _models, "metrics": _metrics}[what]()
     if as_json:
-        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        print(json.dumps(rows, indent=1))
         return 0
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:

@@ -21,6 +21,7 @@ from draftboard.bundled import BUNDLED, bundled_folder, fetch, is_fetched, quiet
 from draftboard.errors import UserError
 from draftboard.files import cache_dir, write_atomic
 from draftboard.hub import find_commit
+from draftboard.methods import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,6 @@ __all__ = [
     "ALIASES",
     "DTYPES",
     "ModelRef",
-    "Vocabulary",
     "eos_ids",
     "fetch",
     "fingerprint",
@@ -69,17 +69,6 @@ class ModelRef:
     """A branch, tag or commit of a Hugging Face id; None means the default branch."""
     path: Path | None = None
     """The folder (bundled, local) or the file (gguf); None for a Hugging Face id."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
-    """What decides whether two models can share tokens."""
-
-    tokens: dict[str, int]
-    """Each token's text, as the tokenizer keeps it, and its id."""
-    logit_width: int
-    """Width of the model's output, often padded beyond the last token."""
-    eos_ids: frozenset[int]
 
 
 def resolve(name: str, revision: str | None = None) -> ModelRef:

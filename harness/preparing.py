@@ -9,7 +9,7 @@ from typing import Any
 
 from draftboard import __version__, models
 from draftboard.errors import UserError
-from draftboard.methods import Vocabulary, method_class
+from draftboard.methods import method_class
 from draftboard.methods.artifact import Workshop, check_free
 
 __all__ = ["prepare_command", "read_documents"]
@@ -23,17 +23,14 @@ def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str,
     if not texts:
         raise UserError("the corpus holds no text", where=", ".join(map(str, corpus)))
     ref = models.resolve(model, revision)
-    if ref.kind == "bundled" and not models.is_fetched(ref.name):
-        raise UserError(f"model {ref.name} is not on this machine yet", advice=f"Run: draftboard fetch {ref.name}")
     tokenizer = models.load_tokenizer(ref)
     known = models.vocabulary(ref)
-    table = Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids)
     eos = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(known.eos_ids, default=0)
     workshop = Workshop(
         out=out,
         documents=[tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts],
         vocab_size=known.logit_width,
-        vocabulary_sha256=table.sha256,
+        vocabulary_sha256=known.sha256,
         eos_id=int(eos),
         provenance={"target": model, "draftboard": __version__, "data": [_provenance(path) for path in corpus]},
         say=lambda text: print(text, file=sys.stderr),

@@ -145,6 +145,8 @@ def _from_document(path: Path, content: dict[str, Any]) -> Results:
         return _cleaned(msgspec.convert(content, Results))
     except msgspec.ValidationError as error:
         raise UserError(f"is not a results document: {error}", where=str(path), advice=_ADVICE) from error
+    except RecursionError as error:
+        raise UserError("is not a results document: nested too deeply", where=str(path), advice=_ADVICE) from error
 
 
 def _explain(error: Exception) -> str:

@@ -22,8 +22,12 @@ _FIGURES = ("new_tokens and wall_time_s", "tokens_per_s", "tokens_per_step", "ac
 _GROUP_KEYS = ("model", "hardware", "suite", "dtype")
 _EQUAL_ROWS = "rows give tokens/s without token counts: each counts as equally many tokens"
 _MEANS_ONLY = "only per-sample means are known; pooling needs the steps"
+_REASONABLE = 1e-50, 1e50
+"""Ratios and sums of numbers in between stay far inside the floats; what lies beyond was never measured."""
 _NO_DOMAIN = "uncategorised"
 _NAMED = 5
+_DEEPEST = 32
+"""Levels of lists and objects in settings; every reader of a deeper one would be at risk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +167,13 @@ def _check_about(about: Mapping[str, Any]) -> None:
     for name, value in about.items():
         if not isinstance(value, kinds[name]):
             raise ValueError(f"`{name}` has the wrong type")
+    if not _shallow(about.get("settings"), _DEEPEST):
+        raise ValueError("`settings` is nested too deeply")
+
+
+def _shallow(value: object, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_shallow(item, levels - 1) for item in inner)
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
@@ -189,7 +200,9 @@ def _number(record: Mapping[str, Any], name: str, *, zero: bool = False) -> _Num
     if not math.isfinite(number):
         return _Missing(reason="not a number" if math.isnan(number) else "not a finite number")
     if number < 0 or (number == 0 and not zero):
-        raise ValueError(f"`{name}` has to be above 0")
+        raise ValueError(f"`{name}` has to be {'0 or more' if zero else 'above 0'}")
+    if number and not _REASONABLE[0] <= number <= _REASONABLE[1]:
+        return _Missing(reason=f"too {'large' if number > 1 else 'small'} to have been measured")
     return number
 
 
@@ -197,9 +210,13 @@ def _steps(record: Mapping[str, Any]) -> tuple[float, ...] | None:
     steps = record.get("tokens_per_step")
     if steps is None:
         return None
-    if not isinstance(steps, list) or any(isinstance(k, bool) or not isinstance(k, int) or k < 0 for k in steps):
+    if not isinstance(steps, list) or not all(_is_count(k) for k in steps):
         raise ValueError("`tokens_per_step` has to be a list of whole numbers")
     return tuple(float(k) for k in steps)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _REASONABLE[1]
 
 
 def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
@@ -366,7 +383,9 @@ def _speedup(rows: list[_Row], base: list[_Row], absent: str, arms: _Arms) -> Fi
     if all(row.sample is not None for row in [*mine, *theirs]):
         shared = {row.sample for row in mine if _pace(row)} & {row.sample for row in theirs if _pace(row)}
         if not shared:
-            return Figure(value=None, reason=f"no sample in common with {arms.baseline}")
+            silent = next((side for side in (mine, theirs) if not any(_pace(row) for row in side)), None)
+            common = f"no sample in common with {arms.baseline}"
+            return Figure(value=None, reason=_why_no_speed(silent) if silent else common)
         mine = [row for row in mine if row.sample in shared]
         theirs = [row for row in theirs if row.sample in shared]
     pool, base_pool = _pool(mine, arms.notes), _pool(theirs, arms.notes)

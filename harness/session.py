@@ -72,8 +72,6 @@ def open_reader(plan: Plan) -> Reader:
     from draftboard.methods.engine.support import check_config
 
     ref = models.resolve(plan.model, plan.revision)
-    if ref.kind == "bundled" and not models.is_fetched(ref.name):
-        raise UserError(f"model {ref.name} is not on this machine yet", advice=f"Run: draftboard fetch {ref.name}")
     config = models.load_config(ref)
     check_config(config)
     tokenizer = models.load_tokenizer(ref)
@@ -85,21 +83,18 @@ def open_reader(plan: Plan) -> Reader:
         template=resolve_template(plan.template, tokenizer),
         eos_ids=known.eos_ids,
         window=window,
-        vocabulary=Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids),
+        vocabulary=known,
     )
 
 
 def preflight(plan: Plan, reader: Reader) -> None:
     """Let every method refuse this target before weights are loaded. All refusals are told at once."""
 
-    def vocabulary_of(name: str) -> Vocabulary:
-        ref = models.resolve(name)
-        if ref.kind == "bundled" and not models.is_fetched(ref.name):
-            raise UserError(f"model {ref.name} is not on this machine yet", advice=f"Run: draftboard fetch {ref.name}")
-        known = models.vocabulary(ref)
-        return Vocabulary(tokens=known.tokens, logit_width=known.logit_width, eos_ids=known.eos_ids)
-
-    known = Preflight(target=plan.model, vocabulary=reader.vocabulary, vocabulary_of=vocabulary_of)
+    known = Preflight(
+        target=plan.model,
+        vocabulary=reader.vocabulary,
+        vocabulary_of=lambda name: models.vocabulary(models.resolve(name)),
+    )
     problems: list[str] = []
     for entry in plan.entries:
         try:

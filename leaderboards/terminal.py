@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["terminal_table"]
 
+_SECONDARY = ("speedup_mean_of_domains", "tokens_per_s_mean_of_samples", "decode_tokens_per_s")
+"""Figures that a narrow terminal leaves to the page, unless they are all there is."""
+
 
 def terminal_table(group: Group) -> "RenderableType":
     """Return the group's tables for `rich`; text from data is neither markup nor an escape sequence."""
@@ -39,7 +42,8 @@ def _overall(table: Table) -> "RichTable":
     if table.ranked:
         rich.add_column("#", justify="right")
     rich.add_column("Method", overflow="fold", min_width=12)
-    shown = [index for index, column in enumerate(table.columns) if not column.domain]
+    overall = [index for index, column in enumerate(table.columns) if not column.domain]
+    shown = [index for index in overall if table.columns[index].metric not in _SECONDARY] or overall
     for index in shown:
         column = table.columns[index]
         rich.add_column(_title(column), justify="left" if column.words else "right", no_wrap=column.words)

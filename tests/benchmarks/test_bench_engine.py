@@ -22,8 +22,8 @@ from draftboard.templates import encode, render, resolve_template
 
 pytestmark = [pytest.mark.model, pytest.mark.benchmark(group="engine")]
 
-TOKENS = 64
-ROUNDS = 3
+TOKENS = 48
+ROUNDS = 2
 
 
 @pytest.fixture(scope="module")

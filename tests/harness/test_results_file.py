@@ -331,3 +331,25 @@ def test_the_documented_examples_can_be_read(tmp_path):
     assert overall(lines.groups[0], "pld", "speedup").value == approx(1.6, abs=1e-12)
     assert overall(rows.groups[0], "pld", "speedup").reason == "1 of 2 domains"
     assert [(s.rank, s.method.method) for s in standings(document.groups[0], "speedup")] == [(1, "pld")]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"wall_time_s": 5e-324}, {"wall_time_s": 1e308}, {"new_tokens": 1e300}, {"new_tokens": 1, "wall_time_s": 1e-300}],
+)
+def test_numbers_beyond_all_measure_are_missing_values(tmp_path, changes):
+    base = {"method": "autoregressive", "category": "qa", "new_tokens": 10, "wall_time_s": 1.0}
+    rows = [{**base, "question_id": q, "method": m} for q in (1, 2) for m in ("autoregressive", "p")]
+    rows = [{**row, **changes} if row["method"] == "p" else row for row in rows]
+    (group,) = read_results(write(tmp_path, rows)).groups
+    figure = overall(group, "p", "speedup")
+    assert figure.value is None and "to have been measured" in figure.reason
+    assert overall(group, "autoregressive", "speedup").value == 1.0
+
+
+def test_settings_nested_beyond_reason_are_refused_with_their_line(tmp_path):
+    settings = {}
+    for _ in range(600):
+        settings = {"a": settings}
+    with pytest.raises(UserError, match=r"rows\.jsonl:1: `settings` is nested too deeply"):
+        read_results(write(tmp_path, [{"method": "p", "speedup": 2.0, "settings": settings}]))
