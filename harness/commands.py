@@ -195,7 +195,7 @@ def demo_command(out: Path, site: Path) -> int:
         model="smollm2-135m",
         suite=("mini",),
         limit=1,
-        max_new_tokens=48,
+        max_new_tokens=32,
         method=("pld", "token_recycling", "samd", "samd[none]"),
     )
     code = run_command(options, out=out, resume=is_run(out), where="demo")

@@ -152,11 +152,12 @@ def load_config(ref: ModelRef) -> "PretrainedConfig":
 
 
 def _config(ref: ModelRef, place: _Place) -> "PretrainedConfig":
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
     try:
         config = AutoConfig.from_pretrained(place.target, **place.options)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, StrictDataclassError) as error:
         raise UserError(
             f"model {ref.name} has no configuration that transformers understands",
             problems=_first_lines(error),
@@ -227,6 +228,7 @@ def load_model(ref: ModelRef, *, dtype: str = "auto", device: str = "auto") -> "
                 dtype=kind,
                 attn_implementation="sdpa",
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # told below, by name and with those that are missing
                 **options,
             )
         _refuse_holes(ref, info)

@@ -80,6 +80,8 @@ def read_options(path: Path) -> RunOptions:
         raise UserError(f"is not UTF-8 (byte {error.start})", where=str(path)) from error
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"is not valid TOML: {error}", where=str(path)) from error
+    except RecursionError as error:
+        raise UserError("is nested too deeply", where=str(path)) from error
     return _convert(table, str(path))
 
 

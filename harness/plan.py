@@ -14,6 +14,8 @@ __all__ = ["BASELINE", "Entry", "Plan", "make_plan", "sample_key"]
 
 BASELINE = "autoregressive"
 DEFAULT_MODEL = "smollm2-135m"
+_LARGEST = 2**53 - 1
+"""Larger integers do not survive JSON in every language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,14 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
         value = getattr(options, name)
         if value is not None and value < 1:
             problems.append(f"{name} must be at least 1, not {value}")
+    for name in ("limit", "max_new_tokens", "repeats", "threads", "top_k", "seed"):
+        value = getattr(options, name)
+        if value is not None and abs(value) > _LARGEST:
+            problems.append(f"{name} must be at most {_LARGEST}, not {value}")
+    for name in ("model", "revision", "suite", "device", "template", "draft_model", "stop"):
+        said = getattr(options, name) or ()
+        if any("\ud800" <= character <= "\udfff" for character in "".join(said)):
+            problems.append(f"{name} is not UTF-8 text, which a run could not be stored with")
     if "" in (options.stop or ()):
         problems.append("a stop text must not be empty: every answer would end at once")
 
@@ -133,12 +143,13 @@ def _entries(options: RunOptions, problems: list[str]) -> list[Entry]:
     for index, table in enumerate(options.methods or ()):
         settings = dict(table)
         label = settings.pop("label", None)
+        label = label.strip() if isinstance(label, str) else label
         try:
             method = build(settings, where=f"methods[{index}]")
         except MethodError as error:
             problems.append(str(error))
             continue
-        if label is not None and (not isinstance(label, str) or not label.strip()):
+        if label is not None and (not isinstance(label, str) or not label):
             problems.append(f"methods[{index}]: label must be a text")
             continue
         if label == BASELINE != method.name:

@@ -271,7 +271,7 @@ class _Worker:
                 turns.append(self._turn(task, index, text_ids))
         except UserError:
             raise
-        except Exception as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
             status, reason = "failed", _first_line(error)
         return Cell(
             method=task.entry.label,
@@ -312,7 +312,7 @@ class _Worker:
             self._generate(task, 0, ids, budget=budget)
         except UserError:
             raise
-        except Exception:  # noqa: BLE001 - as in `cell`
+        except (Exception, SystemExit):  # noqa: BLE001 - as in `cell`
             return False
         return True
 
@@ -362,8 +362,9 @@ class _Worker:
         )
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
+def _first_line(error: BaseException) -> str:
+    # Half a surrogate pair has no place in a UTF-8 file.
+    text = str(error).strip().encode("utf-8", "backslashreplace").decode()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
 

@@ -7,7 +7,7 @@ lines; divergences.jsonl, scores.jsonl and verdict.json can be remade or come la
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
@@ -20,21 +20,67 @@ __all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write
 PLAN, ENVIRONMENT, SAMPLES = "plan.json", "environment.json", "samples.jsonl"
 CELLS, DIVERGENCES, SCORES, VERDICT = "generations.jsonl", "divergences.jsonl", "scores.jsonl", "verdict.json"
 
-_PLANNED = (
-    "model",
-    "methods",
-    "suites",
-    "sampling",
-    "max_new_tokens",
-    "seed",
-    "repeats",
-    "dtype",
-    "device",
-    "template",
-    "warmup",
-    "profile",
-)
-"""What every reader of a plan rests on."""
+
+class _MethodShape(TypedDict):
+    label: str
+
+
+class _SuiteShape(TypedDict):
+    name: str
+    content_hash: str
+    samples: int
+
+
+class _SamplingShape(TypedDict):
+    temperature: float
+    top_p: float
+    top_k: int
+
+
+class _PlanShape(TypedDict):
+    """What every reader of a plan rests on."""
+
+    model: str
+    methods: list[_MethodShape]
+    suites: list[_SuiteShape]
+    sampling: _SamplingShape
+    max_new_tokens: int
+    seed: int
+    repeats: int
+    dtype: str
+    device: str
+    template: str
+    warmup: str
+    profile: bool
+    resolved: NotRequired[dict[str, Any]]
+
+
+class _CurveShape(TypedDict):
+    rows: list[int]
+    cost: list[float]
+    one_row_s: float
+
+
+class _EnvironmentShape(TypedDict):
+    cost_curve: NotRequired[_CurveShape | None]
+    packages: NotRequired[dict[str, str | None]]
+    peak_rss_bytes: NotRequired[int | None]
+
+
+class _VerdictShape(TypedDict):
+    valid: bool
+    reasons: list[str]
+
+
+class _StepsShape(TypedDict):
+    drafted: list[int]
+    nodes: list[int]
+    accepted: list[int]
+    kept: list[int]
+    draft_ns: list[int]
+    verify_ns: list[int]
+    other_ns: list[int]
+
 
 R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
 
@@ -88,32 +134,29 @@ def read_run(path: Path) -> StoredRun:
             advice="Name the folder that draftboard run --out wrote, or a results file (.json, .jsonl).",
         )
     warnings: list[str] = []
-    return StoredRun(
+    run = StoredRun(
         path=path,
-        plan=_read_plan(path / PLAN),
-        environment=_read_json(path / ENVIRONMENT),
+        plan=_read_json(path / PLAN, _PlanShape),
+        environment=_read_json(path / ENVIRONMENT, _EnvironmentShape),
         samples=_read_records(path / SAMPLES, SampleRecord, warnings),
         cells=_last_of_each(_read_records(path / CELLS, Cell, warnings), warnings),
         divergences=_read_records(path / DIVERGENCES, Divergence, warnings),
         scores=_read_records(path / SCORES, ScoreRecord, warnings),
-        verdict=_read_json(path / VERDICT) if (path / VERDICT).exists() else None,
+        verdict=_read_json(path / VERDICT, _VerdictShape) if (path / VERDICT).exists() else None,
         warnings=tuple(warnings),
     )
-
-
-def _read_plan(path: Path) -> dict[str, Any]:
-    plan = _read_json(path)
-    lacking = [key for key in _PLANNED if key not in plan]
-    if lacking:
+    lacking = {cell.sample for cell in run.cells} - {sample.key for sample in run.samples}
+    if lacking or not run.samples:
         raise UserError(
-            f"is not the plan of a run: it lacks {', '.join(lacking)}",
-            where=str(path),
-            advice="It was not written by draftboard run, or is damaged.",
+            f"lacks samples of this run: {', '.join(sorted(lacking)[:5]) or 'all of them'}",
+            where=str(path / SAMPLES),
+            advice="Restore it, or run again: without its samples a run can be neither read nor gone on with.",
         )
-    return plan
+    return run
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, shape: Any) -> dict[str, Any]:
+    """Read a document that has at least that shape."""
     try:
         data = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
@@ -121,6 +164,14 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UserError(f"is damaged: {error}", where=str(path), advice="Restore it, or run again.") from error
     _check_schema(data.get("schema"), str(path))
+    advice = "It was not written by draftboard run, or is damaged: restore it, or run again."
+    lacking = [key for key in shape.__annotations__ if key in shape.__required_keys__ and key not in data]
+    if lacking:
+        raise UserError(f"is not of a run: it lacks {', '.join(lacking)}", where=str(path), advice=advice)
+    try:
+        msgspec.convert(data, shape)
+    except msgspec.ValidationError as error:
+        raise UserError(f"is not of a run: {error}", where=str(path), advice=advice) from error
     return data
 
 
@@ -134,6 +185,7 @@ def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
     for number, text in lines:
         try:
             record = msgspec.json.decode(text, type=kind)
+            _check_steps(record)
         except msgspec.ValidationError as error:
             schema = msgspec.json.decode(text)
             if isinstance(schema, dict):
@@ -150,6 +202,15 @@ def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
             advice="Restore the file, or delete these lines and resume the run.",
         )
     return found
+
+
+def _check_steps(record: Cell | SampleRecord | Divergence | ScoreRecord) -> None:
+    """Refuse a turn whose columns are not whole numbers, one of each for every step."""
+    for turn in record.turns if isinstance(record, Cell) else ():
+        if turn.steps:
+            columns = msgspec.convert(turn.steps, _StepsShape)
+            if len({len(columns[name]) for name in ("drafted", "nodes", "accepted", "kept")}) > 1:
+                raise msgspec.ValidationError("the columns of its steps differ in length")
 
 
 def _check_schema(schema: object, where: str) -> None:

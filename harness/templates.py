@@ -65,7 +65,7 @@ def resolve_template(template: str, tokenizer: "PreTrainedTokenizerBase") -> Tem
     path = Path(template).expanduser()
     try:
         source = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(
             f"template {template!r} cannot be read: {getattr(error, 'strerror', None) or error}",
             advice=f"Templates: {', '.join(TEMPLATES)}, or the path of a Jinja file.",

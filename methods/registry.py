@@ -34,6 +34,8 @@ _BUILT_IN = {
     "sps": "draftboard.methods.sps",
 }
 _GROUP = "draftboard.methods"
+_DEEPEST = 6
+"""Wrappers in each other. Deeper ones measure nothing new, and settings that pass down cost more with every level."""
 _registered: dict[str, type[Method]] = {}
 
 M = TypeVar("M", bound=type[Method])
@@ -79,7 +81,7 @@ def load_plugin(path: Path, *, others: Callable[[], int] = lambda: 0) -> None:
     before, count = dict(_registered), others()
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _registered.clear()
         _registered.update(before)
         del sys.modules[name]
@@ -128,6 +130,8 @@ def _loaded(entry: EntryPoint) -> Any:
 
 def parse(notation: str) -> Method:
     """Build a method from the bracket notation, with default settings: `pld`, `samd[token_recycling]`, `samd[none]`."""
+    if notation.count("[") > _DEEPEST:
+        raise MethodError(f"{notation[:40]!r}… has more than {_DEEPEST} methods in each other")
     match = re.fullmatch(r"\s*([^\[\]\s]+)\s*(?:\[(.*)\])?\s*", notation)
     if match is None:
         raise MethodError(f"{notation!r} is not a method; write name or name[inner], for example samd[token_recycling]")
@@ -195,6 +199,8 @@ def _value(cls: type[Method], key: str, value: object, where: str) -> object:
         if isinstance(value, Method):
             return value
         if isinstance(value, Mapping):
+            if where.count(".") >= _DEEPEST:
+                raise MethodError(f"{where}: more than {_DEEPEST} methods in each other")
             return build(value, where=f"{where}.{key}")
         if isinstance(value, str):
             return parse(value)

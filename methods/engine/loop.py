@@ -82,7 +82,7 @@ def decode(
 
     `prompt`: token ids, at least one. `gates` bypass parts of the target at every verification (a sparse verifier).
     Returns the kept ids with the record of every step. Raises ValueError on an empty prompt and MethodError on a draft
-    whose node 0 is not the root.
+    whose node 0 is not the root or that holds an id the target does not know.
     """
     if not prompt:
         raise ValueError("a prompt needs at least one token")
@@ -93,7 +93,7 @@ def decode(
     target.synchronize()
     cpu_start, start = clock.cpu(), clock.wall()
     scores = target.prefill(prompt, hidden=hidden, all_logits=drafter.wants_prompt_logits)
-    root = choose(scores.logits[-1], sampling, generator)
+    root, width = choose(scores.logits[-1], sampling, generator), scores.logits.shape[-1]
     target.synchronize()
     first, first_cpu = clock.wall() - start, clock.cpu() - cpu_start
     output, trace = [root], Trace()
@@ -112,17 +112,13 @@ def decode(
         context.root, context.max_nodes = root, room
         context.room = limits.max_new_tokens - len(output) - 1
         context.signals = {}
-        tree = drafter.propose(context)
-        if tree.token_list[0] != root:
-            raise MethodError(
-                f"{type(drafter).__name__} drafted behind token {tree.token_list[0]}: node 0 must be the root, {root}"
-            )
-        tree = _fitting(tree, room)
+        tree = _fitting(_checked(drafter.propose(context), drafter, root, width), room)
         drafted_at = read()
         scores = target.forward(tree, gates=gates, hidden=hidden)
         verified_at = read()
         path, bonus = verifier.judge(tree, scores, sampling, generator)
-        emitted = [tree.token_list[node] for node in path[1:]]
+        # A drafter's ids may be of any integer kind; what is kept and stored is plain.
+        emitted = [int(tree.token_list[node]) for node in path[1:]]
         emitted.append(bonus)
         target.keep(path)
         committed.append(root)
@@ -164,6 +160,19 @@ def decode(
 
 DRAFT_ROOM = 128
 """Cache rows kept for a draft behind the longest output; a larger draft is cut, never refused."""
+
+
+def _checked(tree: object, drafter: Drafter, root: int, width: int) -> TokenTree:
+    """Refuse a draft that cannot be verified, before it reaches a device that a bad index would break for good."""
+    name = type(drafter).__name__
+    if not isinstance(tree, TokenTree):
+        raise MethodError(f"{name}.propose() returned {type(tree).__name__}, not a TokenTree")
+    if tree.token_list[0] != root:
+        raise MethodError(f"{name} drafted behind token {tree.token_list[0]}: node 0 must be the root, {root}")
+    if min(tree.token_list) < 0 or max(tree.token_list) >= width:
+        stray = next(token for token in tree.token_list if not 0 <= token < width)
+        raise MethodError(f"{name} drafted token {stray}; the target knows 0 to {width - 1}")
+    return tree
 
 
 def _fitting(tree: TokenTree, room: int) -> TokenTree:

@@ -35,8 +35,13 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
             raise MethodError(f"temperature must be a number of at least 0, not {self.temperature}")
+        # Beyond these bounds float32 logits and probabilities become infinite or zero.
+        if self.temperature and not 1e-9 <= self.temperature <= 1e9:
+            raise MethodError(f"temperature must be 0 (greedy) or lie in [1e-9, 1e9], not {self.temperature}")
         if not 0 < self.top_p <= 1:
             raise MethodError(f"top_p must lie in (0, 1], not {self.top_p}")
+        if self.top_p < 1e-9:
+            raise MethodError(f"top_p must be at least 1e-9, not {self.top_p}")
         if self.top_k < 0:
             raise MethodError(f"top_k must be at least 0 (0 keeps every token), not {self.top_k}")
 

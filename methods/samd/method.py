@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,7 +53,7 @@ class Samd(Method):
     budget: Budget = "auto"
 
     def __post_init__(self) -> None:
-        if self.draft_length < 2 or self.min_match < 1 or self.static_bias < 0 or self.alpha <= 0:
+        if self.draft_length < 2 or self.min_match < 1 or self.static_bias < 0 or not 0 < self.alpha < inf:
             raise MethodError("samd: draft_length >= 2, min_match >= 1, static_bias >= 0 and alpha > 0 are needed")
         if self.auxiliary is not None and not self.auxiliary.lossless:
             raise MethodError(f"samd[{self.auxiliary.name}]: the auxiliary must leave verification to the target")

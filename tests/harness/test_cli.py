@@ -1,11 +1,16 @@
 """The command line's own manners: documents on stdout, messages on stderr, exit codes."""
 
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from draftboard import cli as command_line
+
+DRAFTBOARD = (sys.executable, "-c", "from draftboard.cli import main; main()")
 
 
 @pytest.mark.parametrize("what", ["methods", "suites", "models", "metrics"])
@@ -177,3 +182,37 @@ def test_the_demo_runs_five_methods_and_renders(cli, model, tmp_path, monkeypatc
         assert told.code == 0, told.err
         assert f"Open {tmp_path / 'site' / 'index.html'} in a browser." in told.out
     assert (tmp_path / "run" / "generations.jsonl").read_bytes().count(b"\n") == 5
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path):
+    results = tmp_path / "r.json"
+    results.write_text(r'{"rows": [{"method": "\ud800\ud83d\ude00", "speedup": 1.5}]}')
+    asked = [*DRAFTBOARD, "show", str(results)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(asked, capture_output=True, check=False, env=environment)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    document = subprocess.run([*asked, "--json"], capture_output=True, check=False, env=environment)
+    (method,) = json.loads(document.stdout)["groups"][0]["methods"]
+    assert method["method"] == "\ud800\U0001f600"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_standard_output_that_is_full_is_one_message(tmp_path, form):
+    results = tmp_path / "r.json"
+    results.write_text('{"rows": [{"method": "p", "speedup": 1.5}]}')
+    with Path("/dev/full").open("wb") as full:
+        told = subprocess.run(
+            [*DRAFTBOARD, "show", str(results), *form],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert told.returncode == 2
+    assert told.stderr.decode() == "draftboard: No space left on device\nRun it with --debug for the place.\n"
+
+
+def test_a_name_that_is_too_long_is_one_message(cli, run, tmp_path):
+    for told in (cli("show", "a" * 300), run(out=tmp_path / ("a" * 300)), run(suite=tmp_path / ("a" * 300))):
+        assert told.code == 2
+        assert "File name too long" in told.err

@@ -1,5 +1,6 @@
 import dataclasses
 import hashlib
+import json
 import os
 import socket
 import subprocess
@@ -246,8 +247,9 @@ def test_other_kinds_are_refused_before_weights_are_read(tmp_path: Path, made: o
         load_config(ref)
 
 
-def test_a_configuration_of_unknown_kind_is_told(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "abacus"}')
+@pytest.mark.parametrize("text", ['{"model_type": "abacus"}', "5", '{"model_type": "llama", "hidden_size": null}'])
+def test_a_configuration_that_makes_no_sense_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
     with pytest.raises(UserError, match="no configuration that transformers understands"):
         load_config(resolve(str(tmp_path)))
 
@@ -259,6 +261,13 @@ def test_missing_weights_are_never_made_up(folder: Path) -> None:
     del weights["model.layers.1.mlp.up_proj.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"1 missing[\s\S]*layers\.1\.mlp\.up_proj"):
+        load_model(resolve(str(folder)), dtype="float32", device="cpu")
+
+
+def test_weights_of_another_shape_are_named(folder: Path) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "intermediate_size": 7}))
+    with pytest.raises(UserError, match=r"0 missing, \d+ of another shape[\s\S]*layers\.0\.mlp\.down_proj"):
         load_model(resolve(str(folder)), dtype="float32", device="cpu")
 
 

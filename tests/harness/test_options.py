@@ -98,3 +98,7 @@ def test_zero_and_empty_are_said():
     assert merged(RunOptions(temperature=0.7, seed=5), RunOptions(temperature=0.0, seed=0)) == RunOptions(
         temperature=0.0, seed=0
     )
+
+
+def test_a_plan_nested_beyond_reason_is_refused(tmp_path):
+    assert "nested too deeply" in refused(plan(tmp_path, "stop = " + "[" * 2000 + "]" * 2000))

@@ -327,3 +327,17 @@ def test_case_22_wider_logits_run_and_never_propose_padding(run, pair, tmp_path,
     )
     assert told.code == 0, told.err
     assert {row["status"] for row in rows(tmp_path / "run" / "generations.jsonl")} == {"ok"}
+
+
+@pytest.mark.parametrize("name", ["limit", "max_new_tokens", "repeats", "threads", "top_k", "seed"])
+def test_numbers_that_json_cannot_hold_are_refused(name):
+    assert f"{name} must be at most 9007199254740991" in problems(**{name: 10**20})[0]
+
+
+def test_text_that_a_run_could_not_be_stored_with_is_refused():
+    assert problems(stop=("\udcff",)) == ("stop is not UTF-8 text, which a run could not be stored with",)
+
+
+def test_labels_that_look_alike_are_alike():
+    tables = ({"method": "pld", "label": "x "}, {"method": "samd", "label": "x"})
+    assert problems(methods=tables) == ("several methods are called x: give each its own label in a plan file",)

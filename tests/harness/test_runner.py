@@ -82,7 +82,13 @@ def test_answers_to_earlier_turns_stand_in_the_prompt(run, tmp_path, rows):
 
 @pytest.mark.parametrize(
     ("error", "warmup"),
-    [("ZeroDivisionError('by zero')", "none"), ("KeyError('lost')", "full"), ("MemoryError()", "light")],
+    [
+        ("ZeroDivisionError('by zero')", "none"),
+        ("KeyError('lost')", "full"),
+        ("MemoryError()", "light"),
+        ("SystemExit(0)", "light"),
+        (r"ValueError('half \ud800')", "none"),
+    ],
 )
 def test_a_failing_method_costs_its_own_cells_only(run, tmp_path, rows, breaking, cli, error, warmup):
     told = run("--method", "breaking", "--method", "pld", "--plugin", breaking(error), "--warmup", warmup)

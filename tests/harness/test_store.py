@@ -440,3 +440,44 @@ def test_a_lost_file_of_a_run_is_named(cli, finished):
     told = cli("show", finished)
     assert told.code == 2
     assert "environment.json: cannot be read: No such file" in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("plan.json", {"methods": 5}, "methods"),
+        ("plan.json", {"methods": [{}]}, "label"),
+        ("plan.json", {"suites": None}, "suites"),
+        ("plan.json", {"sampling": {}}, "temperature"),
+        ("plan.json", {"repeats": "x"}, "repeats"),
+        ("environment.json", {"cost_curve": {}}, "rows"),
+        ("verdict.json", {"reasons": 5}, "reasons"),
+    ],
+)
+def test_a_document_of_another_shape_is_refused_with_the_place(cli, finished, name, change, said):
+    edit(finished / name, **change)
+    told = cli("show", finished)
+    assert told.code == 2
+    assert f"{finished / name}: is not of a run" in told.err
+    assert said in told.err
+
+
+@pytest.mark.parametrize("steps", [{"kept": [1]}, {"kept": "x"}])
+def test_steps_of_another_shape_are_refused_with_their_line(cli, finished, steps):
+    rows = [json.loads(line) for line in lines(finished)]
+    rows[1]["turns"][0]["steps"] = steps
+    (finished / "generations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = cli("show", finished)
+    assert told.code == 2
+    assert "generations.jsonl:2: not a cell record" in told.err
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_run_without_its_samples_is_refused(cli, run, finished, content):
+    path = finished / "samples.jsonl"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    for told in (cli("show", finished), cli("score", finished), run("--method", "pld", "--resume", *LIGHT)):
+        assert told.code == 2
+        assert f"{path}: lacks samples of this run: jsonl/1" in told.err

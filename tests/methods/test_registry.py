@@ -127,6 +127,16 @@ def test_what_is_no_notation_is_refused(notation):
         parse(notation)
 
 
+def test_more_methods_in_each_other_than_mean_anything_are_refused():
+    with pytest.raises(MethodError, match="more than 6 methods in each other"):
+        parse("samd[" * 60 + "pld" + "]" * 60)
+    table = {"method": "samd"}
+    for _ in range(60):
+        table = {"method": "samd", "auxiliary": table}
+    with pytest.raises(MethodError, match="more than 6 methods in each other"):
+        build(table)
+
+
 @pytest.mark.parametrize(
     ("name", "near"), [("smad", "samd"), ("token-recycling", "token_recycling"), ("samd[pdl]", "pld")]
 )
@@ -189,6 +199,8 @@ def test_a_table_sets_what_it_names():
         ({"method": "pld", "budget": "large"}, "budget = 'large'"),
         ({"method": "pld", "max_ngram": 0}, "must be at least 1"),
         ({"method": "samd", "static": 3}, "static = 3"),
+        ({"method": "samd", "alpha": float("nan")}, "alpha > 0"),
+        ({"method": "samd", "alpha": float("inf")}, "alpha > 0"),
         ({"method": "samd", "auxiliary": 3}, "auxiliary takes a method, not 3"),
         ({"method": "samd", "auxiliary": "pdl"}, "did you mean 'pld'"),
         ({"method": "samd", "auxiliary": {"method": "pld", "max_gram": 1}}, "auxiliary.*pld has no setting"),
@@ -266,6 +278,7 @@ def test_a_plug_in_cannot_take_a_built_in_name(tmp_path):
     [
         ("x = 1\n", r"registers no method.*decorate one with @register"),
         ("x = 1\nraise RuntimeError('no luck')\n", r"mine\.py, line 2: RuntimeError: no luck"),
+        ("import sys\nsys.exit(0)\n", r"mine\.py, line 2: SystemExit: 0"),
         ("import not_there_at_all\n", "line 1: ModuleNotFoundError: No module named 'not_there_at_all'"),
         ("def f(:\n", "SyntaxError"),
         (

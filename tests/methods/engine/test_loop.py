@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -397,3 +398,32 @@ def test_a_sampled_end_is_cut_like_a_greedy_one(model64, check_trace):
         )
         assert random.token_ids == plain.token_ids
         check_trace(random, limits)
+
+
+@pytest.mark.parametrize("kind", [np.int64, torch.tensor, bool])
+def test_ids_of_any_integer_kind_become_plain_output(kind):
+    target = TableTarget.scripted([3, 1, 0, 1, 0, 1], vocab_size=5)
+    generation = decode(
+        target,
+        Fixed(lambda root: TokenTree([root, kind(0), kind(1)], [-1, 0, 0])),
+        [2],
+        limits=Limits(max_new_tokens=5),
+    )
+    assert generation.token_ids == [1, 0, 1, 0, 1]
+    assert {type(token) for token in generation.token_ids} == {int}
+    assert sum(generation.trace.accepted) > 0
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        (lambda root: TokenTree([root, -1]), "drafted token -1; the target knows 0 to 4"),
+        (lambda root: TokenTree([root, 3, 5]), "drafted token 5; the target knows 0 to 4"),
+        (lambda root: None, "returned NoneType, not a TokenTree"),
+        (lambda root: [root], "returned list, not a TokenTree"),
+    ],
+)
+def test_a_draft_that_cannot_be_verified_is_refused_by_name(draft, said):
+    target = TableTarget.scripted([1, 2, 3], vocab_size=5)
+    with pytest.raises(MethodError, match=f"Fixed.*{said}"):
+        decode(target, Fixed(draft), [1], limits=Limits(max_new_tokens=5))

@@ -73,6 +73,9 @@ def test_no_tokens_is_no_generation(count):
         ({"top_p": 1.5}, "top_p must lie in"),
         ({"top_p": float("nan")}, "top_p must lie in"),
         ({"top_k": -1}, "top_k must be at least 0"),
+        ({"temperature": 1e-45}, r"temperature must be 0 \(greedy\) or lie in"),
+        ({"temperature": 1e308}, r"temperature must be 0 \(greedy\) or lie in"),
+        ({"top_p": 1e-320}, "top_p must be at least 1e-9"),
     ],
 )
 def test_sampling_that_means_nothing_is_refused(settings, message):
