@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from draftboard.leaderboards.text import terminal_text
 from draftboard.options import RunOptions
 from draftboard.results import Group, Results
 from draftboard.store import is_run, read_run
@@ -114,7 +115,7 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
         title = title or found.title
     results = Results(groups=tuple(groups))
     for note in dict.fromkeys(note for group in groups for note in group.notes):
-        print(f"draftboard: {note}", file=sys.stderr)
+        print(f"draftboard: {terminal_text(note)}", file=sys.stderr)
     return replace(results, title=title) if title else results
 
 
@@ -124,7 +125,7 @@ def render_command(sources: Sequence[Path], out: Path, title: str) -> int:
 
     results = load_results(sources, title)
     for reason in missing_reasons(results):
-        print(f"draftboard: {reason}", file=sys.stderr)
+        print(f"draftboard: {terminal_text(reason)}", file=sys.stderr)
     paths = render(results, out)
     print("\n".join(str(path) for path in paths))
     return 0

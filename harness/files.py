@@ -75,8 +75,8 @@ class JsonLines:
     """An append-only store of JSON lines, opened for writing.
 
     A torn last line that a crash left behind is cut off on opening, so that what follows starts on a line of
-    its own. `sync` forces each line to the disk, so that it survives a power cut and not only the end of the
-    process.
+    its own. Raises UserError while somebody else writes there. `sync` forces each line to the disk, so that it
+    survives a power cut and not only the end of the process.
     """
 
     def __init__(self, path: Path, *, sync: bool = True) -> None:
@@ -85,8 +85,12 @@ class JsonLines:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+            _claim(self._handle, path)
             self._whole = _whole_length(path)
             os.ftruncate(self._handle, self._whole)
+        except UserError:
+            self.close()
+            raise
         except OSError as error:
             self.close()
             raise cannot_write(path, error) from error
@@ -205,6 +209,22 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _claim(handle: int, path: Path) -> None:
+    """Keep other writers away until the file is closed, by whatever ends the process."""
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(
+            "another process is writing there", where=str(path), advice="Wait for it, or choose another folder."
+        ) from error
+    except OSError:
+        pass  # some network file systems know no locks
 
 
 def _umask() -> int:

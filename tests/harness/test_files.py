@@ -183,3 +183,15 @@ def test_cache_dir_follows_the_environment(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_dir() == tmp_path / ".cache" / "draftboard"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are locked on POSIX only")
+def test_a_store_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    with JsonLines(path, sync=False) as lines:
+        lines.append(b"1")
+        with pytest.raises(UserError, match="another process is writing there"):
+            JsonLines(path)
+        lines.append(b"2")
+    append_line(path, b"3", sync=False)
+    assert path.read_bytes() == b"1\n2\n3\n"

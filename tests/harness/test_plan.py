@@ -148,6 +148,7 @@ def test_the_budget_reaches_nested_methods_and_leaves_what_a_table_says():
         methods=(
             {"method": "pld", "label": "own", "budget": "auto"},
             {"method": "samd", "label": "inner", "auxiliary": {"method": "pld", "budget": "auto"}},
+            {"method": "samd", "label": "outer", "budget": "auto", "auxiliary": {"method": "pld"}},
         ),
     )
     assert settings(plan, "samd[token_recycling]")["budget"] == "paper"
@@ -155,7 +156,9 @@ def test_the_budget_reaches_nested_methods_and_leaves_what_a_table_says():
     assert settings(plan, "token_recycling")["budget"] == "paper"
     assert settings(plan, "own")["budget"] == "auto"
     assert settings(plan, "inner")["budget"] == "paper"
-    assert settings(plan, "inner")["auxiliary"]["budget"] == "auto"
+    # A wrapper's budget rules what it wraps, and what is recorded is what is used.
+    assert settings(plan, "inner")["auxiliary"]["budget"] == "paper"
+    assert settings(plan, "outer")["auxiliary"]["budget"] == "auto"
 
 
 def test_the_draft_model_goes_to_every_sps_that_has_none_also_inside():
