@@ -42,8 +42,8 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
             progress.say(f"stopped; go on with the same command and --resume --out {folder}")
         raise
     run = _finish(folder)
-    _print_table(run)
-    progress.say(f"run: {folder}   page: draftboard render {folder} -o site")
+    _print_table(run, headline_only=True)
+    progress.say(f"run: {folder}   all tables: draftboard show {folder}   page: draftboard render {folder} -o site")
     if outcome.failed:
         progress.say(f"{outcome.failed} cell(s) failed; --resume tries them again")
         return 1
@@ -144,7 +144,7 @@ def show_command(source: Path, *, as_json: bool) -> int:
     return 0
 
 
-def _print_table(group: Group) -> None:
+def _print_table(group: Group, *, headline_only: bool = False) -> None:
     from rich.console import Console
 
     from draftboard.leaderboards import terminal_table
@@ -152,7 +152,7 @@ def _print_table(group: Group) -> None:
     console = Console()
     # Rich would end the process with its own exit code when the reader of a pipe has gone.
     with console.capture() as table:
-        console.print(terminal_table(group))
+        console.print(terminal_table(group, headline_only=headline_only))
     print(table.get(), end="")
 
 

@@ -17,13 +17,16 @@ _SECONDARY = ("speedup_mean_of_domains", "tokens_per_s_mean_of_samples", "decode
 """Figures that a narrow terminal leaves to the page, unless they are all there is."""
 
 
-def terminal_table(group: Group) -> "RenderableType":
-    """Return the group's tables for `rich`; text from data is neither markup nor an escape sequence."""
+def terminal_table(group: Group, *, headline_only: bool = False) -> "RenderableType":
+    """Return the group's tables for `rich`, or only the ranked one that comes first.
+
+    Text from data is neither markup nor an escape sequence.
+    """
     from rich.console import Group as Stack
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(terminal_text(group_title(group)), style="bold")]
-    for table in boards(group):
+    for table in boards(group)[: 1 if headline_only else None]:
         if any(not column.domain for column in table.columns):
             parts.append(_overall(table))
         if any(column.domain for column in table.columns):
