@@ -84,7 +84,7 @@ def test_what_is_told_can_be_copied_from_a_narrow_terminal(run, tmp_path, monkey
     monkeypatch.setenv("COLUMNS", "20")
     told = run("--warmup", "none")
     assert told.code == 0
-    assert f"run: {tmp_path / 'run'}   page: draftboard render {tmp_path / 'run'} -o site\n" in told.err
+    assert f"   page: draftboard render {tmp_path / 'run'} -o site\n" in told.err
 
 
 def test_a_bar_on_a_terminal_stays_whole_whatever_names_hold(capsys):

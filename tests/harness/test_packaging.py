@@ -120,7 +120,7 @@ def test_leaderboards_import_only_plain_types_of_the_harness():
 
 
 def test_nothing_imports_the_command_line():
-    for name in MODULES:
+    for name in set(MODULES) - {"draftboard.__main__"}:
         assert "draftboard.cli" not in imports(name, run=False), name
 
 
