@@ -4,7 +4,7 @@ Definitions: suites-and-scoring 7 and 8. Seconds and tokens of a sample are sums
 only samples that ended well in both arms, under the same prompts, enter a paired figure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, geometric_mean, median
 from typing import Any
@@ -111,7 +111,7 @@ def _method(
         lossless=bool(table.get("lossless", True)),
         settings={"method": table["method"], **table["settings"]},
         reference=str(table.get("reference", "")),
-        notes=(*_failures(mine), *_unpaired(theirs, mine, paired)),
+        notes=(*_failures(mine), *_unpaired(theirs, mine)),
     )
 
 
@@ -126,24 +126,31 @@ def _missing(cells: Sequence[Cell], wanted: int) -> str:
 
 
 def _paired(theirs: Iterable[Cell], mine: Iterable[Cell]) -> dict[str, tuple[_Totals, _Totals]]:
-    """Return (baseline, method) totals of every sample that can be paired."""
+    """Return (baseline, method) totals of every sample that can be paired, over the turns that have one prompt in both.
+
+    A turn that follows differing answers has another prompt; it and what comes after it leave paired figures.
+    """
     base: dict[tuple[str, int], Cell] = {(c.sample, c.repeat): c for c in theirs if c.status == "ok"}
-    found: dict[str, tuple[list[Cell], list[Cell]]] = {}
+    found: dict[str, tuple[list[Turn], list[Turn], int]] = {}
     for cell in mine:
         other = base.get((cell.sample, cell.repeat))
-        if cell.status != "ok" or other is None:
-            continue
-        if [t.prompt_sha256 for t in other.turns] != [t.prompt_sha256 for t in cell.turns]:
-            continue
-        left, right = found.setdefault(cell.sample, ([], []))
-        left.append(other)
-        right.append(cell)
-    return {sample: (_totals(left), _totals(right)) for sample, (left, right) in found.items()}
+        shared = 0 if other is None or cell.status != "ok" else _shared_turns(other, cell)
+        if other is not None and shared:
+            left, right, rounds = found.get(cell.sample, ([], [], 0))
+            found[cell.sample] = [*left, *other.turns[:shared]], [*right, *cell.turns[:shared]], rounds + 1
+    return {sample: (_totals(left, rounds), _totals(right, rounds)) for sample, (left, right, rounds) in found.items()}
 
 
-def _totals(cells: Sequence[Cell]) -> _Totals:
-    turns = [turn for cell in cells for turn in cell.turns]
-    rounds = len(cells)
+def _shared_turns(first: Cell, second: Cell) -> int:
+    """Return how many turns, from the first on, were asked with the same prompt in both cells."""
+    pairs = zip(first.turns, second.turns, strict=False)
+    return next(
+        (index for index, (a, b) in enumerate(pairs) if a.prompt_sha256 != b.prompt_sha256),
+        min(len(first.turns), len(second.turns)),
+    )
+
+
+def _totals(turns: Sequence[Turn], rounds: int) -> _Totals:
     return _Totals(
         tokens=sum(len(t.token_ids) for t in turns) / rounds,
         seconds=sum(t.end_ns for t in turns) / 1e9 / rounds,
@@ -177,7 +184,9 @@ def _figures(
         "ttft_s": _ratio(median(t.first_ns for t in turns) if turns else 0, 1e9 if turns else 0, n, why),
         "nodes_per_step": _ratio(steps.nodes, steps.count, n, why),
     }
-    per_sample = [_totals(of_sample) for of_sample in _by_sample(good)]
+    per_sample = [
+        _totals([turn for cell in of_sample for turn in cell.turns], len(of_sample)) for of_sample in _by_sample(good)
+    ]
     rates = [totals.tokens / totals.seconds for totals in per_sample if totals.seconds]
     figures["tokens_per_s_mean_of_samples"] = (
         Figure(value=fmean(rates), n=n) if rates else Figure(value=None, n=0, reason=why)
@@ -337,14 +346,15 @@ def _failures(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(f"{count} × {text}" for text, count in sorted(reasons.items()))
 
 
-def _unpaired(theirs: Iterable[Cell], mine: Iterable[Cell], paired: Mapping[str, object]) -> tuple[str, ...]:
-    """Say which samples both sides have and yet no paired figure rests on."""
-    good, own = ({cell.sample for cell in cells if cell.status == "ok"} for cells in (theirs, mine))
-    both = good & own
-    left = len(both - paired.keys())
+def _unpaired(theirs: Iterable[Cell], mine: Iterable[Cell]) -> tuple[str, ...]:
+    """Say how many turns both sides have and yet no paired figure rests on."""
+    base = {(cell.sample, cell.repeat): cell for cell in theirs if cell.status == "ok"}
+    both = [(base[c.sample, c.repeat], c) for c in mine if c.status == "ok" and (c.sample, c.repeat) in base]
+    turns = sum(min(len(a.turns), len(b.turns)) for a, b in both)
+    left = turns - sum(_shared_turns(a, b) for a, b in both)
     if not left:
         return ()
-    return (f"{left} of {len(both)} samples not paired with the baseline: an earlier answer and so the prompts differ",)
+    return (f"{left} of {turns} turns not paired with the baseline: an earlier answer and so the prompt differs",)
 
 
 def _conditions(run: StoredRun) -> dict[str, str]:

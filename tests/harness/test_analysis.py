@@ -198,7 +198,7 @@ def test_rounds_of_a_sample_are_averaged_before_samples_are_added():
     assert value(method_of(stored(cells, repeats=2)).overall, "speedup") == pytest.approx(2.0)
 
 
-def test_a_sample_whose_later_prompt_differs_leaves_paired_figures_and_is_told():
+def test_a_turn_whose_prompt_differs_leaves_paired_figures_and_is_told():
     cells = [
         cell("autoregressive", "1", turn(range(10), 1.0), turn(range(10), 1.0, prompt="mine")),
         cell("m", "1", turn((*range(9), 77), 1.0), turn(range(10), 0.01, prompt="other")),
@@ -206,9 +206,12 @@ def test_a_sample_whose_later_prompt_differs_leaves_paired_figures_and_is_told()
         cell("m", "2", turn(range(10), 0.5)),
     ]
     found = method_of(stored(cells))
-    assert value(found.overall, "speedup") == pytest.approx(2.0)
-    assert found.overall["speedup"].n == 1
-    assert "1 of 2 samples not paired with the baseline" in "; ".join(found.notes)
+    # The first turns have one prompt in both; the second turn of the first sample does not.
+    assert value(found.overall, "speedup") == pytest.approx((2.0 / 20) / (1.5 / 20))
+    assert found.overall["speedup"].n == 2
+    assert "1 of 3 turns not paired with the baseline" in "; ".join(found.notes)
+    strangers = [*cells[:2], cell("autoregressive", "3", turn([1], 1.0)), cell("m", "3", turn([1], 9.0, prompt="x"))]
+    assert method_of(stored(strangers, domains={"1": "qa", "3": "qa"})).overall["speedup"].n == 1
     assert method_of(stored(cells), "autoregressive").notes == ()
     # Unpaired figures keep it.
     assert found.overall["tokens_per_s"].n == 2
