@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["terminal_table"]
 
-_SECONDARY = ("speedup_mean_of_domains", "tokens_per_s_mean_of_samples", "decode_tokens_per_s")
-"""Figures that a narrow terminal leaves to the page, unless they are all there is."""
+_SECONDARY = (
+    "speedup_mean_of_domains",
+    "speedup_decode",
+    "speedup_cpu",
+    "tokens_per_s_mean_of_samples",
+    "decode_tokens_per_s",
+)
+"""Figures that a terminal of 80 columns leaves to the page, unless they are all there is."""
 
 
 def terminal_table(group: Group, *, headline_only: bool = False) -> "RenderableType":
@@ -46,10 +52,12 @@ def _overall(table: Table) -> "RichTable":
         rich.add_column("#", justify="right")
     rich.add_column("Method", overflow="fold", min_width=12)
     overall = [index for index, column in enumerate(table.columns) if not column.domain]
-    shown = [index for index in overall if table.columns[index].metric not in _SECONDARY] or overall
+    shown = [index for index in overall if table.columns[index].metric not in ("", *_SECONDARY)] or overall
+    shown = [index for index in overall if index in shown or table.columns[index].title == "Output"]
     for index in shown:
         column = table.columns[index]
-        rich.add_column(_title(column), justify="left" if column.words else "right", no_wrap=column.words)
+        widest = max((len(_text(row.cells[index]).plain) for row in table.rows), default=0)
+        rich.add_column(_title(column), justify="left" if column.words else "right", min_width=widest)
     for row in table.rows:
         rank = ["–" if row.rank is None else str(row.rank)] if table.ranked else []
         rich.add_row(*rank, _method(row), *(_text(row.cells[index]) for index in shown))
