@@ -103,7 +103,7 @@ class _Retrieval(Drafter):
         self._seen = 0
         self._guess: tuple[MatchEstimate, int, list[int]] = (self._estimate, 0, [])
         self._inner_tells = True
-        self._asked_for = 0.0
+        self._inner_drafted = False
         # What an auxiliary gave that cannot say how likely its nodes are; it starts with the benefit of the doubt.
         self._inner_steps, self._inner_emitted, self._inner_rows = 3, 6.0, 12.0
         if inner is not None:
@@ -132,7 +132,8 @@ class _Retrieval(Drafter):
         self._inner_tells = other.chances is not None and other.proposal is None and other.aux is None
         draft = merged(chain, other, nodes=context.max_nodes - 1, curve=self._curve) if self._inner_tells else other
         if draft.token_list[1:] != found[: len(draft) - 1]:
-            context.signals["auxiliary"] = self._asked_for = 1.0
+            context.signals["auxiliary"] = 1.0
+            self._inner_drafted = True
         return draft
 
     def _worth_asking(self, chain: TokenTree) -> bool:
@@ -150,11 +151,11 @@ class _Retrieval(Drafter):
         if match:
             estimate.learn(match, found, verdict.emitted)
         self._guess = (self._estimate, 0, [])
-        if self._asked_for:
+        if self._inner_drafted:
             self._inner_steps += 1
             self._inner_emitted += len(verdict.emitted)
             self._inner_rows += len(verdict.tree)
-            self._asked_for = 0.0
+            self._inner_drafted = False
         if self._inner is not None:
             self._inner.observe(verdict)
 
