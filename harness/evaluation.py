@@ -49,6 +49,9 @@ def _answers(cell: Cell, record: SampleRecord) -> list[Answer]:
                 references=tuple(references),
                 options=tuple(record.options),
                 language=record.language,
+                category=record.category,
+                group=record.group,
+                context=record.context,
             )
         )
     return answers

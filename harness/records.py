@@ -20,17 +20,31 @@ class Turn:
     prompt_sha256: str
     """Of the prompt's token ids: turns with different prompts are never paired."""
     token_ids: list[int]
-    """Kept ids, the end-of-sequence id included."""
+    """Kept ids, the end-of-sequence id included. Empty in an imported turn, where only their number is known."""
     text: str
     """Without special tokens, cut before a stop text, stripped."""
     finish: str
-    prefill_ns: int
-    first_ns: int
+    prefill_ns: int | None
+    first_ns: int | None
     end_ns: int
-    cpu_ns: int
-    first_cpu_ns: int
+    cpu_ns: int | None
+    first_cpu_ns: int | None
+    """These and the times above are None in an imported turn whose file does not say them."""
     steps: dict[str, Any] = field(default_factory=dict)
-    """Columns of the trace: drafted, nodes, accepted, kept, draft_ns, verify_ns, other_ns, end_ns, signals."""
+    """Columns of the trace: drafted, nodes, accepted, kept, draft_ns, verify_ns, other_ns, end_ns, signals. An imported
+    turn may have `accepted` and `kept` alone."""
+    tokens: int | None = None
+    """Number of kept tokens of an imported turn; None where `token_ids` holds them."""
+    prefill_emits: int = 1
+    """Tokens that the prefill forward itself produced; they belong to no step."""
+    text_tokens: int | None = None
+    """Tokens that the tokenizer makes of `text`, its special ones included: only for tables that count as Spec-Bench
+    counts its baseline."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of kept tokens."""
+        return len(self.token_ids) if self.tokens is None else self.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +62,12 @@ class Cell:
     turns: list[Turn] = field(default_factory=list)
     load_1min: float | None = None
     """Load average of the machine just before the cell."""
+    peak_rss_bytes: int | None = None
+    """Largest resident set of the process during the cell, where the system can count it anew."""
+    peak_device_bytes: int | None = None
+    """Largest allocation on the target's CUDA device during the cell."""
+    energy_j: float | None = None
+    """What the machine's energy counter took during the cell, everything else on the machine included."""
     schema: int = SCHEMA
 
     @property
@@ -71,6 +91,10 @@ class SampleRecord:
     scorer: str | None = None
     language: str | None = None
     options: list[str] = field(default_factory=list)
+    group: str | None = None
+    context: str = ""
+    timed: bool = True
+    """False: counts for quality only."""
     prompt_tokens: int = 0
     """Of the first turn."""
     prompt_sha256: str = ""

@@ -62,6 +62,9 @@ class Reader:
             scorer=sample.scorer,
             language=sample.language,
             options=list(sample.options),
+            group=sample.group,
+            context=sample.context,
+            timed=sample.timed,
             prompt_tokens=len(ids),
             prompt_sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         )

@@ -73,13 +73,15 @@ class _VerdictShape(TypedDict):
 
 
 class _StepsShape(TypedDict):
-    drafted: list[int]
-    nodes: list[int]
+    """Of an imported turn, what its file says; of our own, all."""
+
     accepted: list[int]
     kept: list[int]
-    draft_ns: list[int]
-    verify_ns: list[int]
-    other_ns: list[int]
+    drafted: NotRequired[list[int]]
+    nodes: NotRequired[list[int]]
+    draft_ns: NotRequired[list[int]]
+    verify_ns: NotRequired[list[int]]
+    other_ns: NotRequired[list[int]]
 
 
 R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
@@ -209,7 +211,7 @@ def _check_steps(record: Cell | SampleRecord | Divergence | ScoreRecord) -> None
     for turn in record.turns if isinstance(record, Cell) else ():
         if turn.steps:
             columns = msgspec.convert(turn.steps, _StepsShape)
-            if len({len(columns[name]) for name in ("drafted", "nodes", "accepted", "kept")}) > 1:
+            if len({len(turn.steps[name]) for name in columns}) > 1:
                 raise msgspec.ValidationError("the columns of its steps differ in length")
 
 

@@ -11,19 +11,34 @@ from draftboard.suites.registry import (
     describe_suites,
     load_suite,
     register_suite,
+    settings_of,
     suite_names,
 )
-from draftboard.suites.sample import SCORERS, Sample, Suite, limited
+from draftboard.suites.request import Request, SuiteSettings
+from draftboard.suites.sample import SCORERS, Raw, Sample, Suite
+from draftboard.suites.select import PARTS, Part, Split, limited, of_categories, of_ids, part_of, read_ids, split
 
 __all__ = [
+    "PARTS",
     "SCORERS",
+    "Part",
+    "Raw",
+    "Request",
     "Sample",
+    "Split",
     "Suite",
     "SuiteError",
     "SuiteInfo",
+    "SuiteSettings",
     "describe_suites",
     "limited",
     "load_suite",
+    "of_categories",
+    "of_ids",
+    "part_of",
+    "read_ids",
     "register_suite",
+    "settings_of",
+    "split",
     "suite_names",
 ]

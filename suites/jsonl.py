@@ -15,9 +15,10 @@ from pathlib import Path
 
 from draftboard.suites.errors import SuiteError, suggestion
 from draftboard.suites.fields import Question, check_question, identifier
+from draftboard.suites.request import Request
 from draftboard.suites.sample import Suite
 
-__all__ = ["QuestionFile", "load_jsonl", "parse_questions", "read_questions"]
+__all__ = ["QuestionFile", "load", "load_jsonl", "parse_questions", "read_questions"]
 
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -38,6 +39,11 @@ class QuestionFile:
     """In the order of the file; at least one; ids are unique."""
     sha256: str
     notes: tuple[str, ...]
+
+
+def load(request: Request) -> Suite:
+    """The loader that the registry calls."""
+    return load_jsonl(request.path or "")
 
 
 def load_jsonl(path: str) -> Suite:

@@ -5,15 +5,25 @@ answer.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass, field
 
 from draftboard.suites.errors import SuiteError
 
-__all__ = ["SCORERS", "Sample", "Suite", "limited"]
+__all__ = ["SCORERS", "Raw", "Sample", "Suite"]
 
-SCORERS = ("bleu", "rouge", "last_number", "letter", "qa")
+SCORERS = ("bleu", "rouge", "last_number", "letter", "qa", "pass_at_1")
 """The names that `Sample.scorer` may take beside None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A prompt that is continued as it stands, without a chat template: header, examples and turn, a blank line apart.
+
+    Examples are dropped from the end, one at a time, until prompt and budget fit the model's window.
+    """
+
+    header: str = ""
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,21 @@ class Sample:
     """ISO 639 code of the language that the answer should be in; decides the tokenizer of BLEU."""
     options: tuple[str, ...] = ()
     """Texts of the options A, B, … of a letter question."""
+    group: str | None = None
+    """A class between domain and category that accuracies are given for too, such as MMLU's `stem`."""
+    context: str = ""
+    """What a code answer continues: the head of the function, imports included."""
+    max_new_tokens: int | None = None
+    """The suite's own longest output of a turn; a run's smaller limit goes before it. None leaves it to the run."""
+    stop: tuple[str, ...] = ()
+    """Texts that end a turn, beside those of the run."""
+    raw: Raw | None = None
+    """Given for prompts that no chat template may touch; such a sample has one turn."""
+    choices: tuple[str, ...] = ()
+    """Given where nothing is written: the answer is the likeliest of these continuations of the prompt, and only
+    the baseline is asked, since a draft has no part in it."""
+    timed: bool = True
+    """False keeps the sample out of every speed and acceptance figure: a few tokens measure no decoding."""
     meta: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +73,8 @@ class Sample:
                 f"sample {self.sample_id} of suite {self.suite} has {len(self.turns)} turns, "
                 f"but references for {len(self.references)}"
             )
+        if self.raw is not None and (len(self.turns) > 1 or self.system is not None):
+            raise SuiteError(f"sample {self.sample_id} of suite {self.suite}: a raw prompt has one turn and no system")
         if self.scorer is not None and self.scorer not in SCORERS:
             raise SuiteError(f"sample {self.sample_id} of suite {self.suite} has the unknown scorer {self.scorer}")
 
@@ -97,28 +124,3 @@ class Suite:
         for sample in self.samples:
             counts[sample.domain] = counts.get(sample.domain, 0) + 1
         return counts
-
-
-def limited(suite: Suite, limit: int, seed: int) -> Suite:
-    """The suite with at most `limit` samples per domain, in the suite's own order.
-
-    Samples are ranked by sha256 of `"{seed}:{sample_id}"` (hex). Within a domain the raw categories take
-    turns, each giving its next best ranked sample; the category that holds the best ranked sample begins. A
-    smaller limit therefore always chooses a subset of a larger one, and the choice depends on nothing but
-    ids, categories and seed. Raises `SuiteError` if `limit` is below 1.
-    """
-    if limit < 1:
-        raise SuiteError(f"a limit of {limit} samples per domain leaves nothing to run", advice="Use 1 or more.")
-    ranked = sorted(suite.samples, key=lambda sample: sha256(f"{seed}:{sample.sample_id}".encode()).hexdigest())
-    domains: dict[str, dict[str, list[str]]] = {}
-    for sample in ranked:
-        domains.setdefault(sample.domain, {}).setdefault(sample.category, []).append(sample.sample_id)
-    chosen: set[str] = set()
-    for categories in domains.values():
-        chosen.update(_round_robin(list(categories.values()))[:limit])
-    return replace(suite, samples=tuple(sample for sample in suite.samples if sample.sample_id in chosen))
-
-
-def _round_robin(queues: list[list[str]]) -> list[str]:
-    longest = max(len(queue) for queue in queues)
-    return [queue[place] for place in range(longest) for queue in queues if place < len(queue)]

@@ -16,9 +16,10 @@ from pathlib import Path
 from draftboard.suites.errors import SuiteError
 from draftboard.suites.fields import Question
 from draftboard.suites.jsonl import QuestionFile, read_questions
+from draftboard.suites.request import Request
 from draftboard.suites.sample import Suite
 
-__all__ = ["COMMIT", "DOMAINS", "SHA256", "URL", "download_spec_bench", "load_spec_bench"]
+__all__ = ["COMMIT", "DOMAINS", "SHA256", "URL", "download_spec_bench", "load", "load_spec_bench"]
 
 COMMIT = "fd2c1cd7d2201ef71db4c5f4e455008f017967bf"
 SHA256 = "4b6d33e79484f9841c487ee87d1cf6aa8c6066f61d5d482ff09e5a007fafdf04"
@@ -45,6 +46,11 @@ _SCORERS = {
 }
 _FILE = "question.jsonl"
 _OFFLINE = f"Get {URL} on another machine and use --suite spec_bench@PATH/{_FILE}"
+
+
+def load(request: Request) -> Suite:
+    """The loader that the registry calls."""
+    return load_spec_bench(request.path)
 
 
 def load_spec_bench(path: str | None = None) -> Suite:

@@ -33,6 +33,12 @@ class Answer:
     """The texts of a multiple-choice question's options, A first."""
     language: str | None = None
     """Language tag of the *answer* (`de`, `zh-Hans`), never a translation pair."""
+    category: str = ""
+    """The raw category, for means over categories."""
+    group: str | None = None
+    """A class between domain and category that accuracies are given for too."""
+    context: str = ""
+    """What a code answer continues."""
 
     @property
     def key(self) -> str:
@@ -75,6 +81,9 @@ class Item:
     references: tuple[str, ...]
     options: tuple[str, ...]
     language: str | None
+    category: str = ""
+    group: str | None = None
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +128,9 @@ def intake(answers: Sequence[Answer]) -> Intake:
                     references=references,
                     options=options,
                     language=answer.language,
+                    category=answer.category,
+                    group=answer.group,
+                    context=tidy(answer.context),
                 )
             )
     counts["scored"] = len(items)
