@@ -15,7 +15,8 @@ from draftboard.suites.registry import (
     suite_names,
 )
 from draftboard.suites.request import Request, SuiteSettings
-from draftboard.suites.sample import SCORERS, Raw, Sample, Suite
+from draftboard.suites.sample import Raw, Sample, Suite
+from draftboard.suites.scorers import SCORERS, add_scorer_name, scorer_names
 from draftboard.suites.select import PARTS, Part, Split, limited, of_categories, of_ids, part_of, read_ids, split
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SuiteError",
     "SuiteInfo",
     "SuiteSettings",
+    "add_scorer_name",
     "describe_suites",
     "limited",
     "load_suite",
@@ -38,6 +40,7 @@ __all__ = [
     "part_of",
     "read_ids",
     "register_suite",
+    "scorer_names",
     "settings_of",
     "split",
     "suite_names",

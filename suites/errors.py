@@ -6,12 +6,17 @@ from difflib import get_close_matches
 __all__ = ["SuiteError", "suggestion"]
 
 
+_SHOWN = 500
+"""Problems in one message. A file of the wrong kind has one for every line, which no one reads to the end."""
+
+
 class SuiteError(Exception):
     """A suite that cannot be loaded. `problems` holds every fault found, each with file and line."""
 
     def __init__(self, what: str, *, problems: tuple[str, ...] = (), advice: str = "") -> None:
         self.problems = problems
-        super().__init__("\n".join([what, *(f"  {p}" for p in problems), *([advice] if advice else [])]))
+        shown = [*problems[:_SHOWN], *([f"and {len(problems) - _SHOWN:,} more"] if len(problems) > _SHOWN else [])]
+        super().__init__("\n".join([what, *(f"  {problem}" for problem in shown), *([advice] if advice else [])]))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from draftboard.suites.errors import suggestion
-from draftboard.suites.sample import SCORERS, Sample
+from draftboard.suites.rows import kind_of
+from draftboard.suites.sample import Sample
+from draftboard.suites.scorers import is_scorer, scorer_names
 
 __all__ = ["Question", "check_question", "identifier"]
 
 _FORMS = ("turns", "prompt", "messages")
 _REFERENCES = ("references", "reference")
-_KNOWN = {"question_id", "category", "system", "scorer", "language", "options", *_FORMS, *_REFERENCES}
+_KNOWN = {
+    "question_id", "category", "group", "system", "scorer", "language", "options", "max_new_tokens", "stop",
+    *_FORMS, *_REFERENCES,
+}  # fmt: skip
 _ROLES = ("system", "user", "assistant")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
@@ -32,6 +37,9 @@ class Question:
     scorer: str | None
     language: str | None
     options: tuple[str, ...]
+    group: str | None
+    max_new_tokens: int | None
+    stop: tuple[str, ...]
     answers_dropped: int
     """Assistant messages that were given but play no part: each method continues its own conversation."""
     meta: Mapping[str, object] = field(hash=False)
@@ -62,6 +70,9 @@ class Question:
             scorer=self.scorer or scorer,
             language=self.language or language,
             options=self.options,
+            group=self.group,
+            max_new_tokens=self.max_new_tokens,
+            stop=self.stop,
             meta=self.meta,
         )
 
@@ -76,7 +87,7 @@ def identifier(record: Mapping[str, object]) -> tuple[str | None, str]:
         return value, ""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), ""
-    shown = "blank" if isinstance(value, str) else _kind(value)
+    shown = "blank" if isinstance(value, str) else kind_of(value)
     return None, f"`{key}` is {shown}; it must be an integer or a string"
 
 
@@ -90,16 +101,15 @@ def check_question(record: Mapping[str, object], line: int) -> tuple[Question | 
     system = _text(record, "system", problems)
     if system is not None and message_system is not None:
         problems.append("`system` is given twice, as a field and as the first of `messages`")
-    category = _text(record, "category", problems)
-    if category is not None and not category.strip():
-        problems.append("`category` is blank")
+    category, group = (_name(record, key, problems) for key in ("category", "group"))
     scorer = _text(record, "scorer", problems)
-    if scorer is not None and scorer not in SCORERS:
-        problems.append(f"unknown scorer {scorer!r}; {suggestion(scorer, SCORERS)}")
+    if scorer is not None and not is_scorer(scorer):
+        problems.append(f"unknown scorer {scorer!r}; {suggestion(scorer, scorer_names())}")
     language = _text(record, "language", problems)
     if language is not None and not _LANGUAGE.fullmatch(language):
         problems.append(f"`language` is {language!r}; it must be an ISO code such as de, zh or pt-BR")
     options = _options(record, problems)
+    budget, stop = _budget(record, problems), _stop(record, problems)
     references = _references(record, len(turns), problems)
     if scorer == "letter":
         _check_letters(references, options, problems)
@@ -116,27 +126,49 @@ def check_question(record: Mapping[str, object], line: int) -> tuple[Question | 
         scorer=scorer,
         language=language,
         options=options,
+        group=group,
+        max_new_tokens=budget,
+        stop=stop,
         answers_dropped=dropped,
         meta={key: value for key, value in record.items() if key not in used},
     ), []
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 
 def _text(record: Mapping[str, object], key: str, problems: list[str]) -> str | None:
     value = record.get(key)
     if value is None or isinstance(value, str):
         return value
-    problems.append(f"`{key}` is {_kind(value)}; it must be a string")
+    problems.append(f"`{key}` is {kind_of(value)}; it must be a string")
     return None
+
+
+def _name(record: Mapping[str, object], key: str, problems: list[str]) -> str | None:
+    value = _text(record, key, problems)
+    if value is not None and not value.strip():
+        problems.append(f"`{key}` is blank")
+    return value
+
+
+def _budget(record: Mapping[str, object], problems: list[str]) -> int | None:
+    value = record.get("max_new_tokens")
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()):
+        # Comma-separated values know no numbers.
+        value = int(value)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31):
+        return value
+    problems.append(f"`max_new_tokens` is {kind_of(value)}; it must be an integer of at least 1")
+    return None
+
+
+def _stop(record: Mapping[str, object], problems: list[str]) -> tuple[str, ...]:
+    value = record.get("stop")
+    if value is None:
+        return ()
+    texts = _strings([value] if isinstance(value, str) else value)
+    if texts is None or not all(texts):
+        problems.append("`stop` must be a text or a list of texts, none of them empty")
+        return ()
+    return texts
 
 
 def _conversation(record: Mapping[str, object], problems: list[str]) -> tuple[tuple[str, ...], str | None, int]:
@@ -154,7 +186,7 @@ def _conversation(record: Mapping[str, object], problems: list[str]) -> tuple[tu
         return _turns([value], "`prompt`", problems), None, 0
     if not isinstance(value, list):
         what = "strings" if given == ["turns"] else "objects with `role` and `content`"
-        problems.append(f"`{given[0]}` is {_kind(value)}; it must be a list of {what}")
+        problems.append(f"`{given[0]}` is {kind_of(value)}; it must be a list of {what}")
         return (), None, 0
     if not value:
         problems.append(f"`{given[0]}` is empty")
@@ -167,7 +199,7 @@ def _turns(values: list[object], name: str, problems: list[str]) -> tuple[str, .
     for place, value in enumerate(values, 1):
         shown = f"turn {place}" if name == "turn" else name
         if not isinstance(value, str):
-            problems.append(f"{shown} is {_kind(value)}; it must be a string")
+            problems.append(f"{shown} is {kind_of(value)}; it must be a string")
         elif not value.strip():
             problems.append(f"{shown} is blank")
         else:
@@ -181,14 +213,14 @@ def _messages(values: list[object], problems: list[str]) -> tuple[tuple[str, ...
     turns: list[str] = []
     for place, message in enumerate(values, 1):
         if not isinstance(message, dict):
-            problems.append(f"message {place} is {_kind(message)}; it must be an object with `role` and `content`")
+            problems.append(f"message {place} is {kind_of(message)}; it must be an object with `role` and `content`")
             continue
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str) or role not in _ROLES:
             near = f"; {suggestion(role, _ROLES)}" if isinstance(role, str) else ""
             problems.append(f"message {place} has the role {role!r}{near}")
         elif not isinstance(content, str):
-            problems.append(f"`content` of message {place} is {_kind(content)}; it must be a string")
+            problems.append(f"`content` of message {place} is {kind_of(content)}; it must be a string")
         elif role == "system" and place > 1:
             problems.append(f"message {place} is a system message; only the first may be one")
         elif role == "system":
@@ -232,9 +264,11 @@ def _references(record: Mapping[str, object], turns: int, problems: list[str]) -
         return ()
     key = given[0]
     value = record[key]
+    if value == []:
+        return ((),) * turns
     per_turn = [value] if isinstance(value, str) else value
     if not isinstance(per_turn, list):
-        problems.append(f"`{key}` is {_kind(value)}; it must be a string, or a list with one entry per turn")
+        problems.append(f"`{key}` is {kind_of(value)}; it must be a string, or a list with one entry per turn")
         return ()
     references: list[tuple[str, ...]] = []
     for place, entry in enumerate(per_turn, 1):

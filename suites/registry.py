@@ -14,13 +14,24 @@ from draftboard.suites.errors import SuiteError, suggestion
 from draftboard.suites.request import Request, SuiteSettings
 from draftboard.suites.sample import Suite
 
-__all__ = ["GROUP", "Loader", "SuiteInfo", "describe_suites", "load_suite", "register_suite", "settings_of", "suite_names"]
+__all__ = [
+    "GROUP",
+    "Loader",
+    "SuiteInfo",
+    "describe_suites",
+    "load_suite",
+    "register_suite",
+    "settings_of",
+    "suite_names",
+]
 
 GROUP = "draftboard.suites"
 """The entry-point group. The name of an entry point is the suite's; its value is a loader."""
 
 Loader = Callable[[str | None], Suite]
 """Called with the part after the `@`, or None if there is none."""
+
+_FILE_ENDINGS = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".parquet", ".gz")
 
 _PathUse = Literal["never", "optional", "required"]
 
@@ -111,7 +122,10 @@ _BUILT_IN = {
     "humaneval": _built_in(
         "humaneval", "HumanEval: 164 functions to be completed; scored only where code may be run", "MIT"
     ),
-    "jsonl": _built_in("jsonl", "your own questions: one JSON object a line", "the file's own", "required"),
+    "jsonl": _built_in(
+        "jsonl", "your own questions: JSON lines, or the same fields as .json, .csv or .parquet", "the file's own",
+        "required",
+    ),
 }  # fmt: skip
 
 # A decorator in somebody else's file has no other place to leave its name.
@@ -195,7 +209,7 @@ def _find(name: str, spec: str) -> _Entry:
     if name not in _registered:
         points = _entry_points()
         if name not in points:
-            looks_like_file = "@" not in spec and (spec.endswith((".jsonl", ".json")) or name in ("", ".", "..", "~"))
+            looks_like_file = "@" not in spec and (spec.endswith(_FILE_ENDINGS) or name in ("", ".", "..", "~"))
             advice = f"For a question file of your own use --suite jsonl@{spec}" if looks_like_file else ""
             raise SuiteError(f"unknown suite {name!r}; {suggestion(name, suite_names())}", advice=advice)
         _import(points[name])

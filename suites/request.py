@@ -13,17 +13,13 @@ class SuiteSettings:
     """Examples before a question; None is the suite's own number."""
     qa_references: str | None = None
     """File with answers for rows that a suite's own file gives none for."""
-    config: str | None = None
-    """Which configuration of a suite that has several, where the variant does not say it already."""
     seed: int = 0
     """For suites that are drawn from a larger set."""
 
     def said(self) -> frozenset[str]:
         """Names of the settings that differ from their defaults; a seed is every suite's."""
         empty = SuiteSettings()
-        return frozenset(
-            name for name in ("shots", "qa_references", "config") if getattr(self, name) != getattr(empty, name)
-        )
+        return frozenset(name for name in ("shots", "qa_references") if getattr(self, name) != getattr(empty, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from draftboard.suites.errors import SuiteError
+from draftboard.suites.scorers import is_scorer
 
-__all__ = ["SCORERS", "Raw", "Sample", "Suite"]
-
-SCORERS = ("bleu", "rouge", "last_number", "letter", "qa", "pass_at_1")
-"""The names that `Sample.scorer` may take beside None."""
+__all__ = ["Raw", "Sample", "Suite"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class Sample:
     """Per turn the alternatives, any of which is right. A turn without a reference has an empty tuple; a
     sample without any may also leave the whole field empty."""
     scorer: str | None = None
-    """One of `SCORERS`; None means unscored, even where references exist (notes for a judge)."""
+    """One of `scorer_names()`; None means unscored, even where references exist (notes for a judge)."""
     language: str | None = None
     """ISO 639 code of the language that the answer should be in; decides the tokenizer of BLEU."""
     options: tuple[str, ...] = ()
@@ -75,7 +73,7 @@ class Sample:
             )
         if self.raw is not None and (len(self.turns) > 1 or self.system is not None):
             raise SuiteError(f"sample {self.sample_id} of suite {self.suite}: a raw prompt has one turn and no system")
-        if self.scorer is not None and self.scorer not in SCORERS:
+        if self.scorer is not None and not is_scorer(self.scorer):
             raise SuiteError(f"sample {self.sample_id} of suite {self.suite} has the unknown scorer {self.scorer}")
 
     def references_of(self, turn: int) -> tuple[str, ...]:

@@ -5,18 +5,15 @@ user's copy of `question.jsonl` or fetched once from the benchmark's own reposit
 hash.
 """
 
-import threading
-import urllib.error
-import urllib.request
-from hashlib import sha256
-from http.client import HTTPException
-from os import environ, getpid
 from pathlib import Path
 
-from draftboard.suites.errors import SuiteError
+from draftboard.suites.download import Published, default_cache, download
 from draftboard.suites.fields import Question
-from draftboard.suites.jsonl import QuestionFile, read_questions
+from draftboard.suites.hub import PREFIX, hub_place, hub_rows
+from draftboard.suites.jsonl import QuestionFile, questions_of
+from draftboard.suites.qa_references import read_qa_references
 from draftboard.suites.request import Request
+from draftboard.suites.rows import RowFile, read_rows
 from draftboard.suites.sample import Suite
 
 __all__ = ["COMMIT", "DOMAINS", "SHA256", "URL", "download_spec_bench", "load", "load_spec_bench"]
@@ -45,27 +42,29 @@ _SCORERS = {
     "rag": "qa",
 }
 _FILE = "question.jsonl"
-_OFFLINE = f"Get {URL} on another machine and use --suite spec_bench@PATH/{_FILE}"
 
 
 def load(request: Request) -> Suite:
     """The loader that the registry calls."""
-    return load_spec_bench(request.path)
+    return load_spec_bench(request.path, request.settings.qa_references)
 
 
-def load_spec_bench(path: str | None = None) -> Suite:
+def load_spec_bench(path: str | None = None, qa_references: str | None = None) -> Suite:
     """The suite `spec_bench`, from a file, from a folder that holds `question.jsonl`, or else by download.
 
     A domain with references in every row is scored by its own scorer; `qa` has none in the published file and
-    stays unscored, and the mt_bench references are notes for a judge. Raises `SuiteError`.
+    stays unscored but for the rows that the file `qa_references` has answers for. The mt_bench references are notes
+    for a judge. The content hash is that of the prompts' file alone. Raises `SuiteError`.
     """
-    file = download_spec_bench(default_cache()) if path is None else _inside(path)
     domain_of = {category: domain for domain, categories in DOMAINS.items() for category in categories}
-    read = read_questions(file, categories=domain_of)
+    read = questions_of(_rows(path), categories=domain_of)
+    answers = None if qa_references is None else read_qa_references(qa_references, read)
     samples = []
     for question in read.questions:
         category = question.category or ""
         domain = domain_of[category]
+        if answers is not None:
+            question = answers.added_to(question)
         samples.append(
             question.as_sample(
                 suite="spec_bench",
@@ -81,17 +80,8 @@ def load_spec_bench(path: str | None = None) -> Suite:
         content_hash=read.sha256,
         source=read.name,
         licence="Apache-2.0 (the texts it quotes keep their own)",
-        notes=(*read.notes, *_difference(read)),
+        notes=(*read.notes, *_difference(read), *([answers.note] if answers is not None else [])),
     )
-
-
-def default_cache() -> Path:
-    """The folder for downloaded suites: `$DRAFTBOARD_CACHE/suites`, else below the user's cache folder."""
-    own = environ.get("DRAFTBOARD_CACHE")
-    if own:
-        return Path(own) / "suites"
-    base = environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "draftboard" / "suites"
 
 
 def download_spec_bench(
@@ -102,59 +92,17 @@ def download_spec_bench(
     Raises `SuiteError` after at most about `timeout_s` seconds when it cannot be had; the message names the
     way without a network.
     """
-    target = cache_dir / "spec_bench" / expected_sha256[:12] / _FILE
-    try:
-        if target.is_file() and sha256(target.read_bytes()).hexdigest() == expected_sha256:
-            return target
-    except OSError as error:
-        raise SuiteError(f"{target}: cannot be read ({error.strerror})", advice=_OFFLINE) from error
-    data = _fetch(url, timeout_s)
-    found = sha256(data).hexdigest()
-    if found != expected_sha256:
-        raise SuiteError(
-            f"spec_bench: {url} gave other bytes than published (sha256 {found}, expected {expected_sha256})",
-            advice=_OFFLINE,
-        )
-    partial = target.with_name(f"{_FILE}.{getpid()}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(target)
-    except OSError as error:
-        raise SuiteError(f"{target}: cannot be written ({error.strerror})", advice=_OFFLINE) from error
-    return target
+    published = Published(url=url, file=_FILE, version=expected_sha256[:12], sha256=expected_sha256)
+    return download(published, suite="spec_bench", cache_dir=cache_dir, timeout_s=timeout_s)
 
 
-def _fetch(url: str, timeout_s: float) -> bytes:
-    # The socket's own timeout covers neither name resolution nor a server that sends a byte now and then.
-    outcome: list[bytes | str] = []
-
-    def get() -> None:
-        try:
-            with urllib.request.urlopen(url, timeout=timeout_s) as response:
-                outcome.append(response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                outcome.append(f"HTTP status {error.code}")
-        except (OSError, HTTPException, ValueError) as error:
-            outcome.append(str(getattr(error, "reason", error)) or type(error).__name__)
-
-    worker = threading.Thread(target=get, name="draftboard-download", daemon=True)
-    worker.start()
-    worker.join(timeout_s)
-    result = outcome[0] if outcome else f"no answer within {timeout_s:g} s"
-    if isinstance(result, str):
-        raise SuiteError(f"spec_bench: {url} is not reachable ({result})", advice=_OFFLINE)
-    return result
-
-
-def _inside(path: str) -> Path:
-    folder = Path(path).expanduser() if path.startswith("~/") else Path(path)
-    if not folder.is_dir():
-        return folder
-    if not (folder / _FILE).exists():
-        raise SuiteError(f"{path}: this directory holds no {_FILE}", advice=f"Use spec_bench@PATH/{_FILE}")
-    return folder / _FILE
+def _rows(path: str | None) -> RowFile:
+    if path is None:
+        return read_rows(download_spec_bench(default_cache()))
+    if path.startswith(PREFIX):
+        offline = Published(url=URL, file=_FILE, version=SHA256[:12]).offline("spec_bench")
+        return hub_rows(hub_place(path), suite="spec_bench", offline=offline)
+    return read_rows(path, what=_FILE, files=(_FILE, f"data/spec_bench/{_FILE}"))
 
 
 def _scorer(domain: str, question: Question) -> str | None:

@@ -12,12 +12,24 @@ def cases() -> Path:
 
 
 @pytest.fixture
-def spec_bench_folder() -> Path:
-    """The published data, where there is any; `DRAFTBOARD_DATA` names the folder that spec-bench/ lies in."""
-    root = os.environ.get("DRAFTBOARD_DATA")
-    if not root:
-        pytest.skip("DRAFTBOARD_DATA does not name a folder with the published data")
-    folder = Path(root) / "spec-bench"
+def published() -> Callable[[str], Path]:
+    """A folder of the published data by name, where there is any; `DRAFTBOARD_DATA` names the folder around it."""
+
+    def find(name: str) -> Path:
+        root = os.environ.get("DRAFTBOARD_DATA")
+        if not root:
+            pytest.skip("DRAFTBOARD_DATA does not name a folder with the published data")
+        folder = Path(root) / name
+        if not folder.is_dir():
+            pytest.skip(f"DRAFTBOARD_DATA holds no {name}")
+        return folder
+
+    return find
+
+
+@pytest.fixture
+def spec_bench_folder(published: Callable[[str], Path]) -> Path:
+    folder = published("spec-bench")
     if not (folder / "question.jsonl").is_file():
         pytest.skip(f"DRAFTBOARD_DATA holds no {folder.name}/question.jsonl")
     return folder

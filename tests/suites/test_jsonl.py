@@ -70,6 +70,9 @@ def test_fields_of_a_full_line(write: Write) -> None:
         language="pt-BR",
         options=["one", "two"],
         system="Be brief.",
+        group="stem",
+        max_new_tokens=16,
+        stop=["\n", "END"],
         difficulty=3,
         id="other",
     )
@@ -81,6 +84,7 @@ def test_fields_of_a_full_line(write: Write) -> None:
     assert (sample.references_of(0), sample.references_of(1)) == (("B",), ())
     assert (sample.scorer, sample.language, sample.options) == ("letter", "pt-BR", ("one", "two"))
     assert sample.system == "Be brief."
+    assert (sample.group, sample.max_new_tokens, sample.stop) == ("stem", 16, ("\n", "END"))
     assert sample.meta == {"difficulty": 3, "id": "other"}
 
 
@@ -88,6 +92,7 @@ def test_a_bare_line_gets_the_default_domain_and_no_scorer(write: Write) -> None
     (sample,) = load_jsonl(str(write({"id": 5, "prompt": "Hello"}))).samples
     assert (sample.sample_id, sample.domain, sample.turns) == ("5", "default", ("Hello",))
     assert (sample.scorer, sample.language, sample.system, sample.references) == (None, None, None, ((),))
+    assert (sample.group, sample.max_new_tokens, sample.stop) == (None, None, ())
     assert sample.meta == {}
 
 
@@ -102,11 +107,28 @@ def test_a_bare_line_gets_the_default_domain_and_no_scorer(write: Write) -> None
         (["first", ""], 2, (("first",), ())),
         ([None, ["a", "b"]], 2, ((), ("a", "b"))),
         (None, 2, ((), ())),
+        ([], 1, ((),)),
+        ([], 2, ((), ())),
+        ([[], []], 2, ((), ())),
     ],
 )
 def test_shapes_of_references(write: Write, key: str, value: object, turns: int, expected: object) -> None:
     path = write(question(turns=["Why?"] * turns, **{key: value}))
     assert read_questions(path).questions[0].references == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("END", ("END",)), ("\n", ("\n",)), ([], ()), (None, ())])
+def test_shapes_of_stop(write: Write, value: object, expected: tuple[str, ...]) -> None:
+    assert read_questions(write(question(stop=value))).questions[0].stop == expected
+
+
+def test_questions_in_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    path.write_text('id,category,prompt,reference,max_new_tokens\n1,qa,"Why, then?",Because.,8\n2,,How?,,\n')
+    one, two = load_jsonl(str(path)).samples
+    assert (one.sample_id, one.domain, one.turns, one.references) == ("1", "qa", ("Why, then?",), (("Because.",),))
+    assert (one.max_new_tokens, two.max_new_tokens) == (8, None)
+    assert (two.domain, two.references) == ("default", ((),))
 
 
 def test_messages_give_system_and_turns_in_order(write: Write) -> None:
@@ -165,6 +187,15 @@ def test_messages_give_system_and_turns_in_order(write: Write) -> None:
         ({"category": 3}, "`category` is the number 3"),
         ({"category": " "}, "`category` is blank"),
         ({"system": ["x"]}, "`system` is a list"),
+        ({"group": ""}, "`group` is blank"),
+        ({"group": 3}, "`group` is the number 3"),
+        ({"max_new_tokens": 0}, "`max_new_tokens` is the number 0; it must be an integer of at least 1"),
+        ({"max_new_tokens": True}, "`max_new_tokens` is true"),
+        ({"max_new_tokens": 1.5}, "`max_new_tokens` is the number 1.5"),
+        ({"max_new_tokens": 2**31}, "`max_new_tokens` is the number 2147483648"),
+        ({"max_new_tokens": "many"}, "`max_new_tokens` is a string"),
+        ({"stop": ["a", ""]}, "`stop` must be a text or a list of texts, none of them empty"),
+        ({"stop": 3}, "`stop` must be"),
         ({"scorer": "blue"}, "unknown scorer 'blue'; did you mean bleu?"),
         ({"scorer": 4}, "`scorer` is the number 4"),
         ({"language": "German"}, "`language` is 'German'"),
@@ -252,12 +283,19 @@ def test_no_questions(tmp_path: Path, content: bytes) -> None:
         read_questions(path)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "q.jsonl"
-    path.write_bytes(("\ufeff" if encoding == "utf-16-be" else "").encode(encoding) + "{}".encode(encoding))
-    with pytest.raises(SuiteError, match="UTF-16, not UTF-8"):
+    path.write_bytes("\ufeff{}".encode(encoding))
+    with pytest.raises(SuiteError, match=f"{encoding[:6].upper()}, not UTF-8"):
         read_questions(path)
+
+
+def test_line_ends_of_old_macs_are_named(write: Write) -> None:
+    path = write('{"id": 1, "prompt": "a"}\r{"id": 2, "prompt": "b"}\r')
+    with pytest.raises(SuiteError, match="lines end in CR alone"):
+        read_questions(path)
+    assert len(read_questions(write('{"id": 1, "prompt": "a"}\r')).questions) == 1
 
 
 def test_missing_file_directory_and_impossible_path(tmp_path: Path) -> None:

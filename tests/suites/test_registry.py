@@ -18,6 +18,7 @@ from draftboard.suites import (
     load_suite,
     register_suite,
     registry,
+    settings_of,
     suite_names,
 )
 
@@ -37,10 +38,28 @@ def small(path: str | None = None) -> Suite:
     return Suite(name="small", samples=(sample,), content_hash="0", source="small")
 
 
+BUILT_IN = (
+    "mini", "spec_bench", "speed_bench", "mmlu", "mmlu_80", "gsm8k", "ntrex_de_en", "scitldr", "nq_open", "humaneval",
+    "jsonl",
+)  # fmt: skip
+
+
 def test_the_built_in_suites_are_described() -> None:
-    assert suite_names() == ("mini", "spec_bench", "jsonl")
+    assert suite_names() == BUILT_IN
     described = describe_suites()
-    assert [info.usage for info in described] == ["mini", "spec_bench[@PATH]", "jsonl@PATH"]
+    assert [info.usage for info in described] == [
+        "mini",
+        "spec_bench[@PATH]",
+        "speed_bench[/VARIANT]@PATH",
+        "mmlu[/VARIANT][@PATH]",
+        "mmlu_80[/VARIANT][@PATH]",
+        "gsm8k[@PATH]",
+        "ntrex_de_en[@PATH]",
+        "scitldr[@PATH]",
+        "nq_open[@PATH]",
+        "humaneval[@PATH]",
+        "jsonl@PATH",
+    ]
     assert all(info.description and info.licence and "\n" not in info.description for info in described)
 
 
@@ -49,19 +68,30 @@ def test_the_built_in_suites_are_described() -> None:
     [
         ("spec-bench", "did you mean spec_bench?"),
         ("Mini", "did you mean mini?"),
-        ("zzz", "unknown suite 'zzz'; known: mini, spec_bench, jsonl"),
+        ("zzz", f"unknown suite 'zzz'; known: {', '.join(BUILT_IN)}"),
         ("", "unknown suite ''"),
         ("questions.jsonl", "use --suite jsonl@questions.jsonl"),
+        ("rows.parquet", "use --suite jsonl@rows.parquet"),
         ("@questions.jsonl", "unknown suite ''"),
         ("jsonl", "jsonl needs a file"),
         ("jsonl@", "no path after the @"),
         ("spec_bench@", "no path after the @"),
         ("mini@somewhere", "mini takes no path"),
+        ("mini/letter", "mini has no variants"),
+        ("mmlu/leter@x", "mmlu has no variant 'leter'; did you mean letter?"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_advice(spec: str, expected: str) -> None:
     with pytest.raises(SuiteError, match=re.escape(expected)):
         load_suite(spec)
+
+
+def test_which_settings_a_suite_reads() -> None:
+    assert settings_of("spec_bench@x") == {"qa_references"}
+    assert settings_of("mmlu/letter") == {"shots"}
+    assert settings_of("gsm8k") == frozenset()
+    with pytest.raises(SuiteError, match="unknown suite"):
+        settings_of("gsm9k")
 
 
 def test_a_path_may_hold_an_at_sign(tmp_path: Path) -> None:
@@ -72,7 +102,7 @@ def test_a_path_may_hold_an_at_sign(tmp_path: Path) -> None:
 
 def test_a_registered_suite_is_listed_and_loaded() -> None:
     register_suite("small", licence="CC0")(small)
-    assert suite_names() == ("mini", "spec_bench", "jsonl", "small")
+    assert suite_names() == (*BUILT_IN, "small")
     info = describe_suites()[-1]
     assert (info.usage, info.description, info.licence) == ("small[@PATH]", "Two words.", "CC0")
     assert load_suite("small").samples[0].sample_id == "1"
@@ -185,7 +215,7 @@ def test_suites_stay_light_and_alone() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     modules = set(loaded.stdout.split())
     assert "draftboard.suites.mini" in modules
-    heavy = {"torch", "transformers", "scipy", "sacrebleu", "datasets", "numpy", "huggingface_hub"}
+    heavy = {"torch", "transformers", "scipy", "sacrebleu", "datasets", "pyarrow", "numpy", "huggingface_hub"}
     assert not heavy & modules
     ours = {name for name in modules if name.startswith("draftboard.") and "suites" not in name}
     assert ours <= {"draftboard.errors"}  # the package above, which knows nothing of us
