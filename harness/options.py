@@ -32,11 +32,25 @@ class RunOptions:
     methods: Annotated[tuple[dict[str, Any], ...] | None, Parameter(parse=False)] = None
     """Method tables, in a plan file only: [[methods]] with method, label and settings."""
     suite: Annotated[tuple[str, ...] | None, _Repeated] = None
-    """A suite, name or name@PATH: mini, spec_bench@question.jsonl, jsonl@my.jsonl [default: mini]."""
+    """A suite, NAME[/VARIANT][@PATH]: mini, spec_bench@question.jsonl, mmlu/letter@mmlu [default: mini]."""
     limit: int | None = None
     """At most this many samples a domain."""
+    category: Annotated[tuple[str, ...] | None, _Repeated] = None
+    """Only these domains or raw categories; repeat it, or set commas between them."""
+    ids: str | None = None
+    """File with sample ids, one a line: only these, in this order."""
+    part: Literal["all", "calibration", "test"] | None = None
+    """Part of the 20/80 split of each domain: what settings are chosen on, or what is reported [default: all]."""
+    max_prompt_tokens: int | None = None
+    """Leave out samples whose conversation may need a longer prompt; what was left out is counted and told."""
+    shots: int | None = None
+    """Examples before a question, for suites that have them (mmlu/k-shot, mmlu/loglik) [default: 5]."""
+    qa_references: str | None = None
+    """File with answers for Spec-Bench's qa questions, which its own file has none for."""
+    history: Literal["live", "reference"] | None = None
+    """What a later turn follows: the method's own answers, or the baseline's for every method [default: live]."""
     max_new_tokens: int | None = None
-    """Longest output of a turn in tokens [default: 1024]."""
+    """Longest output of a turn in tokens; a suite's own shorter budget stays [default: 1024]."""
     temperature: float | None = None
     """0 is greedy [default: 0]."""
     top_p: float | None = None
@@ -95,7 +109,7 @@ def _convert(table: dict[str, Any], where: str) -> RunOptions:
             near = get_close_matches(key, known, n=1)
             problems.append(f"unknown key {key!r}" + (f" — did you mean {near[0]!r}?" if near else ""))
             continue
-        if key in ("method", "suite", "stop") and isinstance(value, str):
+        if key in ("method", "suite", "stop", "category") and isinstance(value, str):
             value = [value]
         try:
             values[key] = msgspec.convert(value, kinds[key], strict=True)

@@ -2,13 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from draftboard.errors import UserError
 from draftboard.methods import Method, MethodError, build, parse
 from draftboard.methods.engine.settings import Sampling
 from draftboard.options import RunOptions
-from draftboard.suites import Sample, Suite, limited, load_suite
+from draftboard.suites import (
+    Part,
+    Sample,
+    Split,
+    Suite,
+    SuiteError,
+    SuiteSettings,
+    limited,
+    load_suite,
+    of_categories,
+    of_ids,
+    part_of,
+    read_ids,
+    settings_of,
+    split,
+)
 
 __all__ = ["BASELINE", "Entry", "Plan", "make_plan", "sample_key"]
 
@@ -35,8 +51,17 @@ class Plan:
     entries: tuple[Entry, ...]
     """The baseline first."""
     suites: tuple[Suite, ...]
-    """Already limited."""
+    """What was chosen of them."""
     limit: int | None
+    category: tuple[str, ...]
+    ids: str | None
+    """Name of the file without its folders; the ids themselves are the suite's samples."""
+    part: Part
+    splits: dict[str, Split]
+    """By suite, where a part was asked for."""
+    max_prompt_tokens: int | None
+    shots: int | None
+    history: str
     max_new_tokens: int
     sampling: Sampling
     seed: int
@@ -69,7 +94,7 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
     """Decide everything that can be decided without a model. Raises UserError with every fault found at once."""
     problems: list[str] = []
     entries = _entries(options, problems)
-    suites = _suites(options, problems)
+    suites, splits = _suites(options, problems)
     _check_values(options, problems)
     if problems:
         raise UserError(f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems))
@@ -79,6 +104,13 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
         entries=tuple(entries),
         suites=tuple(suites),
         limit=options.limit,
+        category=_names(options.category),
+        ids=Path(options.ids).name if options.ids is not None else None,
+        part=options.part or "all",
+        splits=splits,
+        max_prompt_tokens=options.max_prompt_tokens,
+        shots=options.shots,
+        history=options.history or "live",
         max_new_tokens=_or(options.max_new_tokens, 1024),
         sampling=Sampling(**_sampling(options)),
         seed=_or(options.seed, 0),
@@ -106,11 +138,11 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
             Sampling(**{name: value})
         except MethodError as error:
             problems.append(str(error))
-    for name in ("limit", "max_new_tokens", "repeats", "threads"):
+    for name in ("limit", "max_new_tokens", "max_prompt_tokens", "repeats", "threads"):
         value = getattr(options, name)
         if value is not None and value < 1:
             problems.append(f"{name} must be at least 1, not {value}")
-    for name in ("limit", "max_new_tokens", "repeats", "threads", "top_k", "seed"):
+    for name in ("limit", "max_new_tokens", "max_prompt_tokens", "repeats", "threads", "top_k", "seed", "shots"):
         value = getattr(options, name)
         if value is not None and abs(value) > _LARGEST:
             problems.append(f"{name} must be at most {_LARGEST}, not {value}")
@@ -181,24 +213,88 @@ def _filled(method: Method, options: RunOptions, said: Mapping[str, Any]) -> Met
     return replace(method, **changes)
 
 
-def _suites(options: RunOptions, problems: list[str]) -> list[Suite]:
-    from draftboard.suites import SuiteError
-
-    found: list[Suite] = []
-    for spec in options.suite or ("mini",):
+def _suites(options: RunOptions, problems: list[str]) -> tuple[list[Suite], dict[str, Split]]:
+    """Load the suites and choose of them what was asked for; splits by suite where a part was named."""
+    specs = options.suite or ("mini",)
+    settings = SuiteSettings(shots=options.shots, qa_references=options.qa_references, seed=_or(options.seed, 0))
+    loaded: list[Suite] = []
+    used: set[str] = set()
+    for spec in specs:
         try:
-            suite = load_suite(spec)
-            if options.limit is not None and options.limit >= 1:
-                suite = limited(suite, options.limit, _or(options.seed, 0))
+            used |= settings_of(spec)
+            loaded.append(load_suite(spec, settings))
         except SuiteError as error:
             problems.append(str(error))
-        else:
-            found.append(suite)
-    names = [suite.name for suite in found]
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    if len(loaded) == len(specs):
+        problems += [
+            f"{name}: none of the suites uses it ({', '.join(specs)})" for name in sorted(settings.said() - used)
+        ]
+    loaded = _renamed(loaded, problems)
+    ids = _ids(options, loaded, problems)
+    found: list[Suite] = []
+    splits: dict[str, Split] = {}
+    for suite in loaded:
+        try:
+            if options.part is not None:
+                splits[suite.name] = split(suite, seed=_or(options.seed, 0))
+            found.append(_chosen(suite, loaded, options, splits.get(suite.name), ids))
+        except SuiteError as error:
+            problems.append(str(error))
+    return found, splits
+
+
+def _chosen(
+    suite: Suite, suites: Sequence[Suite], options: RunOptions, found: Split | None, ids: Sequence[str]
+) -> Suite:
+    """Return what the options leave of a suite: part, then categories, then ids, then the limit."""
+    if found is not None and options.part is not None:
+        suite = part_of(suite, options.part, found)
+    if options.category is not None:
+        # A category that only other suites have is theirs; one that none has is told by every suite.
+        elsewhere = {name for other in suites if other.name != suite.name for name in _categories(other)}
+        names = [name for name in _names(options.category) if name in _categories(suite) or name not in elsewhere]
+        suite = of_categories(suite, names or _names(options.category))
+    if ids:
+        suite = of_ids(suite, ids)
+    if options.limit is not None and options.limit >= 1:
+        suite = limited(suite, options.limit, _or(options.seed, 0))
+    return suite
+
+
+def _categories(suite: Suite) -> set[str]:
+    return {name for s in suite.samples for name in (s.domain, s.group, s.category) if name is not None}
+
+
+def _names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Names from repeated and comma-separated values."""
+    return tuple(name.strip() for value in values or () for name in value.split(",") if name.strip())
+
+
+def _ids(options: RunOptions, suites: Sequence[Suite], problems: list[str]) -> tuple[str, ...]:
+    if options.ids is None:
+        return ()
+    if len(suites) > 1:
+        problems.append("ids: a list of ids needs a run over one suite; this one has " + str(len(suites)))
+        return ()
+    try:
+        return read_ids(options.ids)
+    except SuiteError as error:
+        problems.append(str(error))
+        return ()
+
+
+def _renamed(suites: Sequence[Suite], problems: list[str]) -> list[Suite]:
+    """Tell suites of one name apart by their files; what cannot be told apart is a problem."""
+    names = [suite.name for suite in suites]
+    told = [
+        replace(suite, name=f"{suite.name}({Path(suite.source).stem})") if names.count(suite.name) > 1 else suite
+        for suite in suites
+    ]
+    after = [suite.name for suite in told]
+    doubled = sorted({old for old, new in zip(names, after, strict=True) if after.count(new) > 1})
     if doubled:
         problems.append(f"suite {', '.join(doubled)} is named more than once; a run holds each suite once")
-    return found
+    return told
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -218,6 +314,13 @@ def describe(plan: Plan) -> dict[str, Any]:
         ],
         "suites": [_describe_suite(suite) for suite in plan.suites],
         "limit": plan.limit,
+        "category": list(plan.category),
+        "ids": plan.ids,
+        "part": plan.part,
+        "splits": {name: _describe_split(found) for name, found in plan.splits.items()},
+        "max_prompt_tokens": plan.max_prompt_tokens,
+        "shots": plan.shots,
+        "history": plan.history,
         "max_new_tokens": plan.max_new_tokens,
         "sampling": {
             "temperature": plan.sampling.temperature,
@@ -246,7 +349,17 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
         "wording_version": suite.wording_version,
         "samples": len(suite.samples),
         "counts": dict(suite.counts),
+        "max_new_tokens": sorted({s.max_new_tokens for s in suite.samples if s.max_new_tokens is not None}),
         "notes": list(suite.notes),
+    }
+
+
+def _describe_split(found: Split) -> dict[str, Any]:
+    return {
+        "fraction": found.fraction,
+        "seed": found.seed,
+        "calibration": list(found.calibration),
+        "test": list(found.test),
     }
 
 

@@ -95,6 +95,8 @@ class SampleRecord:
     context: str = ""
     timed: bool = True
     """False: counts for quality only."""
+    examples_dropped: int = 0
+    """Examples of a raw prompt that the model's window has no room for."""
     prompt_tokens: int = 0
     """Of the first turn."""
     prompt_sha256: str = ""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from draftboard.divergence import Divergences
 from draftboard.errors import UserError
-from draftboard.hardware import environment, hardware_name, peak_rss_bytes, sample_load
-from draftboard.methods.engine import Generation, Limits
-from draftboard.plan import Entry, Plan, describe, differences, sample_key
-from draftboard.records import Cell, SampleRecord, Status, Turn
-from draftboard.session import Reader, Session, ids_hash, open_reader, preflight
+from draftboard.hardware import environment, hardware_name, peak_rss_bytes
+from draftboard.plan import BASELINE, Plan, describe, differences, sample_key
+from draftboard.records import Cell, SampleRecord
+from draftboard.session import Session, fitted, open_reader, preflight
 from draftboard.store import ENVIRONMENT, StoredRun, create_run, is_run, open_cells, read_run, write_json
-from draftboard.suites import Sample
+from draftboard.templates import prompt_hash
+from draftboard.worker import Task, Worker
 
 __all__ = ["Outcome", "Progress", "Silent", "run_plan"]
 
@@ -64,14 +63,6 @@ class Outcome:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    entry: Entry
-    sample: Sample
-    key: str
-    repeat: int
-
-
 def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
     """Run what is missing of `plan` in folder `out`.
 
@@ -79,11 +70,13 @@ def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress 
     fit; nothing is written then. Ctrl-C leaves a run that resumes.
     """
     progress = progress or Silent()
-    stored = _check_folder(plan, out, resume)
+    _refuse_taken(out, resume=resume)
     reader = open_reader(plan)
     preflight(plan, reader)
     if reader.template.notice:
         progress.say(reader.template.notice)
+    plan = fitted(plan, reader)
+    stored = _stored(plan, out)
     samples = {sample_key(suite, sample): reader.record(suite, sample) for suite, sample in plan.samples}
     if stored is not None:
         _check_samples(stored, samples)
@@ -94,13 +87,15 @@ def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress 
     session = Session.load(plan, reader)
     session.measure(stored.environment.get("cost_curve") if stored else None)
     if stored is None:
-        create_run(out, {**describe(plan), **_resolved(session)}, _environment(session), samples.values())
+        prompts = prompt_hash(reader.prompt(sample, ())[0] for _, sample in plan.samples)
+        described = {**describe(plan), **_resolved(session), "prompts_sha256": prompts}
+        create_run(out, described, _environment(session), samples.values())
     else:
         _check_model(stored, session)
     with open_cells(out) as cells, Divergences(out, session, stored) as divergences:
-        worker = _Worker(session=session, samples=samples)
+        worker = Worker(session=session, samples=samples, done=stored.cells if stored else ())
         if tasks:
-            worker.warm_up(plan.warmup, progress)
+            worker.warm_up(plan.warmup, progress.say)
         progress.begin(plan.cells, plan.cells - len(tasks))
         counts = {"ok": 0, "failed": 0, "skipped": 0}
         for task in tasks:
@@ -120,18 +115,26 @@ def _encode(cell: Cell) -> bytes:
     return msgspec.json.encode(cell)
 
 
-def _check_folder(plan: Plan, out: Path, resume: bool) -> StoredRun | None:
+def _refuse_taken(out: Path, *, resume: bool) -> None:
+    """Refuse a folder that holds something else, before anything is loaded."""
     if not is_run(out):
         if out.exists() and not out.is_dir():
             raise UserError("is a file, not a folder for a run", where=str(out), advice="Choose another --out.")
         if out.is_dir() and any(out.iterdir()) and not _half_made(out):
             raise UserError("is not empty and holds no run", where=str(out), advice="Choose another --out.")
-        return None
-    if not resume:
+    elif not resume:
         raise UserError(
             "holds a run already", where=str(out), advice="Add --resume to go on with it, or choose another --out."
         )
+
+
+def _stored(plan: Plan, out: Path) -> StoredRun | None:
+    """Return what an interrupted run of the same plan has already."""
+    if not is_run(out):
+        return None
     stored = read_run(out)
+    if "imported" in stored.plan:
+        raise UserError("was imported and has nothing to resume", where=str(out), advice="Choose another --out.")
     asked = describe(plan)
     found = differences({key: stored.plan.get(key) for key in asked}, _jsoned(asked))
     if found:
@@ -224,7 +227,9 @@ def _environment(session: Session) -> dict[str, Any]:
 
 def _stamp_memory(out: Path, session: Session) -> None:
     stored = read_run(out)
-    peak = max(peak_rss_bytes() or 0, int(stored.environment.get("peak_rss_bytes") or 0))
+    # Each cell starts the process's own peak anew, so that the run's is the largest of all of them.
+    peaks = [cell.peak_rss_bytes or 0 for cell in stored.cells]
+    peak = max(peak_rss_bytes() or 0, int(stored.environment.get("peak_rss_bytes") or 0), *peaks)
     weights = sum(p.nbytes for p in session.target.model.parameters())
     write_json(
         out / ENVIRONMENT,
@@ -237,159 +242,16 @@ def _stamp_memory(out: Path, session: Session) -> None:
     )
 
 
-def _tasks(plan: Plan) -> Iterator[_Task]:
+def _tasks(plan: Plan) -> Iterator[Task]:
     """Samples shuffled once by seed; on each all methods, in an order that rotates so that none is always first."""
     order = [(sample_key(suite, sample), sample) for suite, sample in plan.samples]
     random.Random(plan.seed).shuffle(order)
     for repeat in range(plan.repeats):
         for index, (key, sample) in enumerate(order):
             turn = (index + repeat + plan.seed) % len(plan.entries)
-            for entry in (*plan.entries[turn:], *plan.entries[:turn]):
-                yield _Task(entry=entry, sample=sample, key=key, repeat=repeat)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Worker:
-    """Turns tasks into cells."""
-
-    session: Session
-    samples: dict[str, SampleRecord]
-
-    def cell(self, task: _Task) -> Cell:
-        """Run one method on one sample: every turn, each with the method's own answers before it."""
-        load = sample_load().load_1min
-        turns: list[Turn] = []
-        status: Status = "ok"
-        reason = ""
-        try:
-            for index in range(len(task.sample.turns)):
-                text_ids = self._prompt(task, turns)
-                if len(text_ids) >= self.session.reader.window:
-                    status = "skipped"
-                    reason = f"turn {index + 1}: prompt of {len(text_ids)} tokens, window {self.session.reader.window}"
-                    break
-                turns.append(self._turn(task, index, text_ids))
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
-            status, reason = "failed", _first_line(error)
-        return Cell(
-            method=task.entry.label,
-            sample=task.key,
-            repeat=task.repeat,
-            status=status,
-            reason=reason,
-            turns=turns if status == "ok" else [],
-            load_1min=load,
-        )
-
-    def warm_up(self, kind: str, progress: Progress) -> None:
-        """Run every method on short budgets at several prompt lengths; nothing of it is counted or kept."""
-        cuda = self.session.target.device.type == "cuda"
-        if kind == "none" or not self.samples:
-            return
-        full = kind == "full" or (kind == "auto" and cuda)
-        plan = self.session.plan
-        by_length = sorted(plan.samples, key=lambda pair: self.samples[sample_key(*pair)].prompt_tokens)
-        last = len(by_length) - 1
-        places = (0.1, 0.5, 1.0) if full else (0.1, 0.5)
-        chosen = [by_length[round(last * place)] for place in places]
-        progress.say("warming up")
-        for entry in plan.entries:
-            for suite, sample in chosen:
-                task = _Task(entry=entry, sample=sample, key=sample_key(suite, sample), repeat=-1)
-                ids = self._prompt(task, [])
-                room = self.session.reader.window - len(ids)
-                if room > 0 and not self._warm(task, ids, min(room, 64 if full else 4)):
-                    break
-            if full:
-                suite, sample = chosen[1]
-                self.cell(_Task(entry=entry, sample=sample, key=sample_key(suite, sample), repeat=-1))
-
-    def _warm(self, task: _Task, ids: list[int], budget: int) -> bool:
-        """Return whether the method got through; one that fails here fails in its cells, where that is recorded."""
-        try:
-            self._generate(task, 0, ids, budget=budget)
-        except UserError:
-            raise
-        except (Exception, SystemExit):  # noqa: BLE001 - as in `cell`
-            return False
-        return True
-
-    def _prompt(self, task: _Task, turns: Sequence[Turn]) -> list[int]:
-        return self.session.reader.prompt(task.sample, [turn.text for turn in turns])[1]
-
-    def _turn(self, task: _Task, index: int, ids: list[int]) -> Turn:
-        reader, plan = self.session.reader, self.session.plan
-        room = reader.window - len(ids)
-        made = self._generate(task, index, ids, budget=min(plan.max_new_tokens, room))
-        finish = "window" if made.finish == "length" and room < plan.max_new_tokens else made.finish
-        return Turn(
-            prompt_tokens=made.prompt_tokens,
-            prompt_sha256=ids_hash(ids),
-            token_ids=made.token_ids,
-            text=reader.text(made.token_ids, plan.stop),
-            finish=finish,
-            prefill_ns=made.prefill_ns,
-            first_ns=made.first_ns,
-            end_ns=made.end_ns,
-            cpu_ns=made.cpu_ns,
-            first_cpu_ns=made.first_cpu_ns,
-            steps=made.trace.columns(),
-        )
-
-    def _generate(self, task: _Task, index: int, ids: list[int], *, budget: int) -> Generation:
-        import torch
-
-        from draftboard.methods.engine import Clock, decode
-
-        session = self.session
-        plan = session.plan
-        generator = torch.Generator(device=session.target.device)
-        generator.manual_seed(_seed(plan.seed, task.key, index, task.repeat))
-        stop = _stop_rule(session.reader, plan.stop)
-        limits = Limits(max_new_tokens=budget, eos_ids=session.reader.eos_ids, stop=stop)
-        drafter = task.entry.method.drafter(session.binding())
-        return decode(
-            session.target,
-            drafter,
-            ids,
-            limits=limits,
-            sampling=plan.sampling,
-            verifier=task.entry.method.verifier(),
-            generator=generator,
-            clock=Clock(profile=plan.profile),
-        )
-
-
-def _first_line(error: BaseException) -> str:
-    # Half a surrogate pair has no place in a UTF-8 file.
-    text = str(error).strip().encode("utf-8", "backslashreplace").decode()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
-
-
-def _seed(seed: int, sample: str, turn: int, repeat: int) -> int:
-    """Neither order nor other methods change it: only what names the turn goes in."""
-    digest = hashlib.sha256(f"{seed}:{sample}:{turn}:{repeat}".encode()).digest()
-    return int.from_bytes(digest[:7], "big")
-
-
-def _stop_rule(reader: Reader, stop: Sequence[str]) -> Any:
-    """Look for the stop texts in the text written so far; the id that completes one is the last that is kept."""
-    if not stop:
-        return None
-    checked = 0
-
-    def rule(ids: Sequence[int]) -> int | None:
-        nonlocal checked
-        start = min(checked, len(ids))
-        checked = len(ids)
-        if not any(part in reader.tokenizer.decode(list(ids), skip_special_tokens=True) for part in stop):
-            return None
-        for end in range(start + 1, len(ids) + 1):
-            text = reader.tokenizer.decode(list(ids[:end]), skip_special_tokens=True)
-            if any(part in text for part in stop):
-                return end
-        return None
-
-    return rule
+            entries = (*plan.entries[turn:], *plan.entries[:turn])
+            if plan.history == "reference" and len(sample.turns) > 1:
+                # Every later turn follows the baseline's answer, which therefore has to be there first.
+                entries = tuple(sorted(entries, key=lambda entry: entry.label != BASELINE))
+            for entry in entries:
+                yield Task(entry=entry, sample=sample, key=key, repeat=repeat)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from draftboard import models
@@ -13,7 +14,7 @@ from draftboard.methods import Binding, MethodError, Preflight, Vocabulary
 from draftboard.methods.engine.cost import CostCurve, measure_cost
 from draftboard.plan import Plan, sample_key
 from draftboard.records import SampleRecord
-from draftboard.suites import Sample, Suite
+from draftboard.suites import Raw, Sample, Suite
 from draftboard.templates import Template, encode, render, resolve_template
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from draftboard.methods.engine.model import LanguageModel
 
-__all__ = ["Reader", "Session", "ids_hash", "open_reader", "preflight"]
+__all__ = ["Reader", "Session", "fitted", "ids_hash", "open_reader", "preflight"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,12 +35,57 @@ class Reader:
     eos_ids: frozenset[int]
     window: int
     vocabulary: Vocabulary
+    max_new_tokens: int
+    """The run's limit of a turn."""
+    stop: tuple[str, ...] = ()
+    """The run's stop texts."""
 
     def prompt(self, sample: Sample, answers: Sequence[str]) -> tuple[str, list[int]]:
         """Return (rendered text, token ids) of the turn that follows these answers."""
+        if sample.raw is not None:
+            return self._raw(sample)[:2]
         turns = sample.turns[: len(answers) + 1]
         text = render(self.template, self.tokenizer, sample.system, turns, answers)
         return text, encode(self.tokenizer, text)
+
+    def _raw(self, sample: Sample) -> tuple[str, list[int], int]:
+        """Return text, ids and number of examples of a raw prompt: as many, from the first on, as the window holds."""
+        raw = sample.raw or Raw()
+        for count in range(len(raw.examples), -1, -1):
+            parts = [raw.header, *raw.examples[:count], sample.turns[0]]
+            text = "\n\n".join(part for part in parts if part)
+            ids = encode(self.tokenizer, text)
+            if len(ids) + max(1, self.budget(sample)) <= self.window:
+                break
+        return text, ids, count
+
+    def budget(self, sample: Sample) -> int:
+        """Return the longest output of a turn: the run's limit, or the suite's own where that is shorter."""
+        own = sample.max_new_tokens
+        return self.max_new_tokens if own is None else min(own, self.max_new_tokens)
+
+    def stops(self, sample: Sample) -> tuple[str, ...]:
+        """Return the texts that end a turn of this sample."""
+        return (*self.stop, *sample.stop)
+
+    def longest_prompt(self, sample: Sample) -> int:
+        """Return the tokens of the longest prompt that this conversation can come to, every earlier answer at full
+        length (suites-and-scoring 3.4)."""
+        earlier = len(sample.turns) - 1
+        ids = self.prompt(sample, [""] * earlier)[1]
+        return len(ids) + earlier * self.budget(sample)
+
+    def continuations(self, sample: Sample) -> list[list[int]]:
+        """Return the ids that each of the sample's choices adds to its prompt."""
+        text, ids = self.prompt(sample, ())
+        found = [encode(self.tokenizer, text + choice)[len(ids) :] for choice in sample.choices]
+        if not all(found):
+            raise UserError(f"the tokenizer merges the choices of sample {sample.sample_id} with its prompt")
+        return found
+
+    def count(self, text: str) -> int:
+        """Return how many ids the tokenizer makes of a text, its own special ones included: Spec-Bench's way."""
+        return len(self.tokenizer(text, verbose=False)["input_ids"])
 
     def text(self, ids: Sequence[int], stop: Sequence[str] = ()) -> str:
         """Return the visible text of generated ids: without special tokens, cut before a stop text, stripped."""
@@ -50,6 +96,7 @@ class Reader:
     def record(self, suite: Suite, sample: Sample) -> SampleRecord:
         """Return what is stored of a sample."""
         text, ids = self.prompt(sample, ())
+        dropped = len(sample.raw.examples) - self._raw(sample)[2] if sample.raw is not None else 0
         return SampleRecord(
             key=sample_key(suite, sample),
             suite=suite.name,
@@ -65,6 +112,7 @@ class Reader:
             group=sample.group,
             context=sample.context,
             timed=sample.timed,
+            examples_dropped=dropped,
             prompt_tokens=len(ids),
             prompt_sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         )
@@ -87,7 +135,32 @@ def open_reader(plan: Plan) -> Reader:
         eos_ids=known.eos_ids,
         window=window,
         vocabulary=known,
+        max_new_tokens=plan.max_new_tokens,
+        stop=plan.stop,
     )
+
+
+def fitted(plan: Plan, reader: Reader) -> Plan:
+    """Leave out the samples that may need a longer prompt than `max_prompt_tokens`; a note of the suite counts them.
+
+    Raises UserError if a suite has none left.
+    """
+    limit = plan.max_prompt_tokens
+    if limit is None:
+        return plan
+    suites = []
+    for suite in plan.suites:
+        kept = [sample for sample in suite.samples if reader.longest_prompt(sample) <= limit]
+        if not kept:
+            raise UserError(
+                f"no sample of suite {suite.name} fits into max_prompt_tokens = {limit}", advice="Choose a larger one."
+            )
+        out = Counter(sample.category for sample in suite.samples) - Counter(sample.category for sample in kept)
+        note = f"{out.total()} samples left out, whose prompts may need more than {limit} tokens: " + ", ".join(
+            f"{category} {count}" for category, count in out.items()
+        )
+        suites.append(replace(suite, samples=tuple(kept), notes=(*suite.notes, *([note] if out else []))))
+    return replace(plan, suites=tuple(suites))
 
 
 def preflight(plan: Plan, reader: Reader) -> None:

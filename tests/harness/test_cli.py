@@ -127,12 +127,12 @@ def test_an_encoder_is_refused_by_name(cli, tmp_path):
 
 
 def test_a_run_command_that_is_stopped_says_how_to_go_on(run, tmp_path, monkeypatch):
-    from draftboard import runner
+    from draftboard import worker
 
     def stop(self, task):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner._Worker, "cell", stop)
+    monkeypatch.setattr(worker.Worker, "cell", stop)
     told = run("--warmup", "none")
     assert told.code == 130
     assert f"--resume --out {tmp_path / 'run'}" in told.err

@@ -28,6 +28,13 @@ def test_every_setting_can_stand_in_a_plan_file(tmp_path):
         method = ["pld", "samd[none]"]
         suite = ["mini"]
         limit = 2
+        category = "qa"
+        ids = "ids.txt"
+        part = "test"
+        max_prompt_tokens = 900
+        shots = 3
+        qa_references = "qa.jsonl"
+        history = "reference"
         max_new_tokens = 64
         temperature = 1
         top_p = 0.9

@@ -344,3 +344,69 @@ def test_text_that_a_run_could_not_be_stored_with_is_refused():
 def test_labels_that_look_alike_are_alike():
     tables = ({"method": "pld", "label": "x "}, {"method": "samd", "label": "x"})
     assert problems(methods=tables) == ("several methods are called x: give each its own label in a plan file",)
+
+
+def ids(plan, suite=0):
+    return [sample.sample_id for sample in plan.suites[suite].samples]
+
+
+def test_both_parts_of_a_split_are_written_and_one_is_run():
+    whole = make_plan(RunOptions(suite=("mini",)))
+    assert describe(whole)["splits"] == {}
+    found = {part: make_plan(RunOptions(suite=("mini",), part=part)) for part in ("all", "calibration", "test")}
+    assert ids(found["all"]) == ids(whole)
+    assert sorted(ids(found["calibration"]) + ids(found["test"])) == sorted(ids(whole))
+    written = describe(found["test"])["splits"]["mini"]
+    assert written == describe(found["calibration"])["splits"]["mini"] == describe(found["all"])["splits"]["mini"]
+    assert written["calibration"] == ids(found["calibration"])
+    assert written["test"] == ids(found["test"])
+    assert (written["fraction"], written["seed"]) == (0.2, 0)
+    limited = make_plan(RunOptions(suite=("mini",), part="test", limit=1))
+    assert set(ids(limited)) < set(ids(found["test"]))
+
+
+def test_categories_may_be_domains_raw_categories_and_comma_separated():
+    plan = make_plan(RunOptions(suite=("mini",), category=("speed_bench/coding,speed_bench/math", "writing")))
+    domains = {sample.domain for sample in plan.suites[0].samples}
+    assert {"speed_bench/coding", "speed_bench/math"} < domains
+    assert {
+        s.category for s in plan.suites[0].samples if s.domain not in ("speed_bench/coding", "speed_bench/math")
+    } == {"writing"}
+    (problem,) = problems(category=("codnig",))
+    assert "codnig" in problem
+    assert "coding" in problem
+
+
+def test_a_category_of_one_suite_does_not_empty_the_other(tmp_path):
+    (tmp_path / "own.jsonl").write_text('{"question_id": 1, "category": "own", "turns": ["a"]}\n')
+    suites = ("mini", f"jsonl@{tmp_path / 'own.jsonl'}")
+    plan = make_plan(RunOptions(suite=suites, category=("speed_bench/coding", "own")))
+    assert {sample.domain for sample in plan.suites[0].samples} == {"speed_bench/coding"}
+    assert ids(plan, 1) == ["1"]
+    (problem,) = problems(suite=suites, category=("own",))
+    assert "suite mini has no such category" in problem
+
+
+def test_listed_ids_keep_their_order(tmp_path):
+    whole = ids(make_plan(RunOptions(suite=("mini",))))
+    (tmp_path / "ids.txt").write_text(f"{whole[5]}\r\n\n{whole[2]}\n")
+    plan = make_plan(RunOptions(suite=("mini",), ids=str(tmp_path / "ids.txt")))
+    assert ids(plan) == [whole[5], whole[2]]
+    assert describe(plan)["ids"] == "ids.txt"
+    (tmp_path / "ids.txt").write_text("nobody\n")
+    assert "no sample nobody" in problems(ids=str(tmp_path / "ids.txt"))[0]
+    assert "cannot be read" in problems(ids=str(tmp_path / "gone.txt"))[0]
+
+
+def test_a_setting_that_no_suite_uses_is_a_mistake():
+    (problem,) = problems(shots=3)
+    assert problem == "shots: none of the suites uses it (mini)"
+
+
+def test_two_files_of_one_kind_are_told_apart_by_name(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text('{"question_id": 1, "turns": ["a"]}\n')
+    plan = make_plan(RunOptions(suite=tuple(f"jsonl@{tmp_path / name}.jsonl" for name in ("a", "b"))))
+    assert [suite.name for suite in plan.suites] == ["jsonl(a)", "jsonl(b)"]
+    twice = problems(suite=(f"jsonl@{tmp_path / 'a.jsonl'}",) * 2)
+    assert "named more than once" in twice[0]
