@@ -1,40 +1,55 @@
-"""From stored cells to figures: paired with the baseline, per domain and overall. Pure functions of a stored run.
+"""From a stored run to its results: what `draftboard.measures` makes of the cells, per domain and overall.
 
-Definitions: suites-and-scoring 7 and 8. Seconds and tokens of a sample are sums over its turns, averaged over rounds;
-only samples that ended well in both arms, under the same prompts, enter a paired figure.
+Definitions: suites-and-scoring 7 and 8. Only samples that ended well in both arms, under the same prompts, enter a
+paired figure. Samples that are not timed count for quality alone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean, median
+from statistics import fmean
 from typing import Any
 
+from draftboard.conditions import conditions, notes
 from draftboard.lossless import Margin, compare
 from draftboard.lossless import Turn as OutputTurn
+from draftboard.measures import (
+    Pair,
+    Pairing,
+    TurnFacts,
+    acceptance_figures,
+    cost_figures,
+    facts,
+    forecast,
+    gap_between,
+    latency_figures,
+    machine_figures,
+    over_domains,
+    pair_up,
+    positions,
+    quality_figures,
+    rates,
+    sample_weighted,
+    score_counts,
+    share_figures,
+    spec_bench_figures,
+    speedups,
+)
 from draftboard.plan import BASELINE
-from draftboard.records import Cell, SampleRecord, Turn
+from draftboard.records import Cell, SampleRecord
 from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
 from draftboard.store import StoredRun
 
 __all__ = ["analyse", "analyse_runs", "domain_labels", "tie_limit"]
 
 _TIE_LIMITS = {"float64": 1e-9, "float32": 1e-3, "float16": 0.03, "bfloat16": 0.25}
+_GEOMETRIC = ("speedup", "speedup_decode", "speedup_cpu")
+"""Overall these are geometric means over domains; all other figures pool all samples."""
+_UNSPLIT = "the device was not synchronised within steps: run with --profile"
 
 
 def tie_limit(dtype: str) -> float:
     """Return the logit margin up to which two tokens count as tied in that dtype (suites-and-scoring 9.2)."""
     return _TIE_LIMITS.get(dtype, 1e-3)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Totals:
-    """Sums over the turns of one sample, averaged over its rounds."""
-
-    tokens: float
-    seconds: float
-    cpu_s: float
-    decode_tokens: float
-    decode_s: float
 
 
 def analyse_runs(runs: Sequence[StoredRun], title: str = "") -> Results:
@@ -45,19 +60,16 @@ def analyse_runs(runs: Sequence[StoredRun], title: str = "") -> Results:
 
 def analyse(run: StoredRun) -> Group:
     """Return everything that a run came to."""
-    samples = {record.key: record for record in run.samples}
-    labels = domain_labels(run.samples)
-    domains = tuple(dict.fromkeys(labels.values()))
-    methods = tuple(_method(run, table, samples, labels, domains) for table in run.plan["methods"])
+    context = _Context.of(run)
     return Group(
         model=str(run.plan["model"]),
         hardware=str(run.environment.get("hardware", "")),
         suite=" + ".join(suite["name"] for suite in run.plan["suites"]),
-        baseline=BASELINE,
-        conditions=_conditions(run),
-        domains=domains,
-        methods=methods,
-        notes=_notes(run),
+        baseline=context.baseline or BASELINE,
+        conditions=conditions(run),
+        domains=tuple(dict.fromkeys(context.labels.values())),
+        methods=tuple(_method(context, table) for table in run.plan["methods"]),
+        notes=notes(run),
     )
 
 
@@ -72,260 +84,221 @@ def domain_labels(samples: Iterable[SampleRecord]) -> dict[str, str]:
     }
 
 
-def _method(
-    run: StoredRun,
-    table: dict[str, Any],
-    samples: dict[str, SampleRecord],
-    labels: dict[str, str],
-    domains: Sequence[str],
-) -> MethodResult:
-    label = table["label"]
-    mine = [cell for cell in run.cells if cell.method == label and cell.sample in samples]
-    theirs = [cell for cell in run.cells if cell.method == BASELINE]
-    paired = _paired(theirs, mine)
-    results: dict[str, DomainResult] = {}
-    for domain in domains:
-        inside = [cell for cell in mine if labels[cell.sample] == domain]
-        pairs = {key: pair for key, pair in paired.items() if labels[key] == domain}
-        wanted = sum(1 for name in labels.values() if name == domain) * int(run.plan["repeats"])
-        figures = _figures(inside, pairs, run, missing=_missing(inside, wanted))
-        figures |= _quality(run, label, domain)
-        results[domain] = DomainResult(
-            domain=domain,
-            figures=figures,
-            samples=len({cell.sample for cell in inside if cell.status == "ok"}),
-            failed=sum(cell.status == "failed" for cell in inside),
-            skipped=sum(cell.status == "skipped" for cell in inside),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """What all methods of a run share."""
+
+    run: StoredRun
+    imported: bool
+    labels: dict[str, str]
+    """Sample key → domain."""
+    timed: frozenset[str]
+    """Keys of the samples that speed and acceptance are measured on."""
+    baseline: str | None
+    baseline_cells: tuple[Cell, ...]
+    baseline_turns: tuple[TurnFacts, ...]
+    wanted: frozenset[tuple[str, int]]
+    """Sample and round of the timed cells that a complete method has."""
+    unsplit: str
+    """Why the parts of a step's time are not true; empty where they are."""
+
+    @classmethod
+    def of(cls, run: StoredRun) -> "_Context":
+        baseline = run.plan.get("baseline", BASELINE)
+        labels = domain_labels(run.samples)
+        timed = frozenset(record.key for record in run.samples if record.timed)
+        cells = tuple(cell for cell in run.cells if cell.method == baseline and cell.sample in labels)
+        imported = "imported" in run.plan
+        wanted = {(key, repeat) for key in timed for repeat in range(int(run.plan["repeats"]))}
+        if imported and cells:
+            # The union of all files' questions is nobody's suite; what the baseline answers is what can be compared.
+            wanted = {(cell.sample, cell.repeat) for cell in cells if cell.sample in timed}
+        device = str((run.plan.get("resolved") or {}).get("device") or "")
+        return cls(
+            run=run,
+            imported=imported,
+            labels=labels,
+            timed=timed,
+            baseline=baseline,
+            baseline_cells=cells,
+            baseline_turns=tuple(facts(cells)),
+            wanted=frozenset(wanted),
+            unsplit=_UNSPLIT if device.startswith("cuda") and not run.plan.get("profile") else "",
         )
-    overall = _figures(mine, paired, run, missing=_missing(mine, len(labels) * int(run.plan["repeats"])))
-    overall["speedup_pooled"] = overall["speedup"]
-    for name in ("speedup", "speedup_decode", "speedup_cpu"):
-        overall[name] = _over_domains([results[domain].figures[name] for domain in domains], geometric_mean)
-    by_domain = [results[domain].figures["speedup"] for domain in domains]
-    overall["speedup_mean_of_domains"] = _over_domains(by_domain, fmean)
+
+    @property
+    def no_pair(self) -> str:
+        """Why a method without pairs has none."""
+        if self.baseline_cells:
+            return "no sample could be paired with the baseline"
+        model = str(self.run.plan["model"] or "")
+        return f"no {self.baseline or BASELINE} run" + (f" for {model}" if model else "")
+
+    def missing(self, cells: Sequence[Cell], wanted: set[tuple[str, int]]) -> str:
+        """Say what keeps a method from being ranked; skipped prompts are skipped in every method and do not count."""
+        failed = sum(cell.status == "failed" for cell in cells)
+        if failed:
+            return f"{failed} of {max(len(wanted), len(cells))} cells failed"
+        lacking = len(wanted - {(cell.sample, cell.repeat) for cell in cells})
+        if lacking:
+            verb = "are not in the imported file" if self.imported else "have not run"
+            return f"{lacking} of {len(wanted)} cells {verb}"
+        return ""
+
+
+def _method(context: _Context, table: dict[str, Any]) -> MethodResult:
+    label = table["label"]
+    mine = [cell for cell in context.run.cells if cell.method == label and cell.sample in context.labels]
+    turns = facts(mine)
+    pairing = pair_up(context.baseline_turns, turns)
+    names = tuple(dict.fromkeys(context.labels.values()))
+    domains = {name: _domain(context, label, name, mine, turns, pairing) for name in names}
+    timed = [name for name in names if any(context.labels[key] == name for key in context.timed)]
+    part = _Part.of(context, mine, turns, pairing, context.timed)
+    overall = _figures(context, part) if timed else {}
+    if timed:
+        overall |= _over_domains(overall, [domains[name].figures for name in timed])
+    lossless = table.get("lossless", None if context.imported else True)
     return MethodResult(
         method=label,
-        domains=results,
+        domains=domains,
         overall=overall,
-        output=_output(run, table, theirs, mine),
-        lossless=bool(table.get("lossless", True)),
-        settings={"method": table["method"], **table["settings"]},
-        reference=str(table.get("reference", "")),
-        notes=(*_failures(mine), *_unpaired(theirs, mine)),
-    )
-
-
-def _missing(cells: Sequence[Cell], wanted: int) -> str:
-    """Say what keeps a method from being ranked; skipped prompts are skipped in every method and do not count."""
-    failed = sum(cell.status == "failed" for cell in cells)
-    if failed:
-        return f"{failed} of {wanted} cells failed"
-    if len(cells) < wanted:
-        return f"{wanted - len(cells)} of {wanted} cells have not run"
-    return ""
-
-
-def _paired(theirs: Iterable[Cell], mine: Iterable[Cell]) -> dict[str, tuple[_Totals, _Totals]]:
-    """Return (baseline, method) totals of every sample that can be paired, over the turns that have one prompt in both.
-
-    A turn that follows differing answers has another prompt; it and what comes after it leave paired figures.
-    """
-    base: dict[tuple[str, int], Cell] = {(c.sample, c.repeat): c for c in theirs if c.status == "ok"}
-    found: dict[str, tuple[list[Turn], list[Turn], int]] = {}
-    for cell in mine:
-        other = base.get((cell.sample, cell.repeat))
-        shared = 0 if other is None or cell.status != "ok" else _shared_turns(other, cell)
-        if other is not None and shared:
-            left, right, rounds = found.get(cell.sample, ([], [], 0))
-            found[cell.sample] = [*left, *other.turns[:shared]], [*right, *cell.turns[:shared]], rounds + 1
-    return {sample: (_totals(left, rounds), _totals(right, rounds)) for sample, (left, right, rounds) in found.items()}
-
-
-def _shared_turns(first: Cell, second: Cell) -> int:
-    """Return how many turns, from the first on, were asked with the same prompt in both cells."""
-    pairs = zip(first.turns, second.turns, strict=False)
-    return next(
-        (index for index, (a, b) in enumerate(pairs) if a.prompt_sha256 != b.prompt_sha256),
-        min(len(first.turns), len(second.turns)),
-    )
-
-
-def _totals(turns: Sequence[Turn], rounds: int) -> _Totals:
-    return _Totals(
-        tokens=sum(len(t.token_ids) for t in turns) / rounds,
-        seconds=sum(t.end_ns for t in turns) / 1e9 / rounds,
-        cpu_s=sum(t.cpu_ns for t in turns) / 1e9 / rounds,
-        decode_tokens=sum(len(t.token_ids) - 1 for t in turns) / rounds,
-        decode_s=sum(t.end_ns - t.first_ns for t in turns) / 1e9 / rounds,
-    )
-
-
-def _figures(
-    cells: Sequence[Cell], pairs: dict[str, tuple[_Totals, _Totals]], run: StoredRun, *, missing: str
-) -> dict[str, Figure]:
-    """Return the speed and acceptance figures of one method on these cells."""
-    good = [cell for cell in cells if cell.status == "ok"]
-    n = len({cell.sample for cell in good})
-    why = missing or "no sample ended without error"
-    turns = [turn for cell in good for turn in cell.turns]
-    steps = _Steps.of(turns)
-    figures = {
-        "speedup": _speedup(pairs, lambda t: (t.seconds, t.tokens), missing),
-        "speedup_decode": _speedup(pairs, lambda t: (t.decode_s, t.decode_tokens), missing),
-        "speedup_cpu": _speedup(pairs, lambda t: (t.cpu_s, t.tokens), missing),
-        "acceptance_length": _ratio(steps.kept, steps.count, n, why if not good else "no step after the prefill"),
-        "acceptance_length_mean_of_samples": _mean_acceptance(good),
-        "acceptance_rate": _ratio(steps.accepted, steps.drafted, n, "nothing was drafted"),
-        "tokens_per_target_pass": _ratio(sum(len(t.token_ids) for t in turns), steps.count + len(turns), n, why),
-        "tokens_per_s": _ratio(sum(len(t.token_ids) for t in turns), sum(t.end_ns for t in turns) / 1e9, n, why),
-        "decode_tokens_per_s": _ratio(
-            sum(len(t.token_ids) - 1 for t in turns), sum(t.end_ns - t.first_ns for t in turns) / 1e9, n, why
+        output=_output(context, label, lossless, mine),
+        lossless=lossless,
+        settings=_settings(table),
+        reference=str(table.get("reference") or ""),
+        notes=(
+            *_failures(mine),
+            *_unpaired(pairing, context),
+            *_ended_at_once(part.turns),
+            *_gap({name: domains[name].figures for name in timed}),
         ),
-        "ttft_s": _ratio(median(t.first_ns for t in turns) if turns else 0, 1e9 if turns else 0, n, why),
-        "nodes_per_step": _ratio(steps.nodes, steps.count, n, why),
-    }
-    per_sample = [
-        _totals([turn for cell in of_sample for turn in cell.turns], len(of_sample)) for of_sample in _by_sample(good)
-    ]
-    rates = [totals.tokens / totals.seconds for totals in per_sample if totals.seconds]
-    figures["tokens_per_s_mean_of_samples"] = (
-        Figure(value=fmean(rates), n=n) if rates else Figure(value=None, n=0, reason=why)
+        positions=positions(part.turns) if timed else {},
+        diverged_turns=sum(pairing.diverged.values()),
     )
-    total = steps.draft_ns + steps.verify_ns + steps.other_ns
-    for name in ("draft", "verify", "other"):
-        figures[f"{name}_share"] = _ratio(getattr(steps, f"{name}_ns"), total, n, why)
-    figures["forecast_decode"] = _forecast(turns, run, n)
-    return figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Steps:
-    """Sums over all steps. Accepted counts only drafted tokens that survived the cut: min(accepted, kept)."""
+class _Part:
+    """One method on some timed samples, with the baseline beside it."""
 
-    count: int
-    kept: int
-    accepted: int
-    drafted: int
-    nodes: int
-    draft_ns: int
-    verify_ns: int
-    other_ns: int
+    cells: list[Cell]
+    turns: list[TurnFacts]
+    pairs: tuple[Pair, ...]
+    baseline_cells: list[Cell]
+    baseline_turns: list[TurnFacts]
+    missing: str
 
     @classmethod
-    def of(cls, turns: Iterable[Turn]) -> "_Steps":
-        columns = [turn.steps for turn in turns if turn.steps]
+    def of(
+        cls,
+        context: _Context,
+        cells: Sequence[Cell],
+        turns: Sequence[TurnFacts],
+        pairing: Pairing,
+        samples: Iterable[str],
+    ) -> "_Part":
+        inside = context.timed.intersection(samples)
+        mine = [cell for cell in cells if cell.sample in inside]
         return cls(
-            count=sum(len(c["kept"]) for c in columns),
-            kept=sum(sum(c["kept"]) for c in columns),
-            accepted=sum(min(a, k) for c in columns for a, k in zip(c["accepted"], c["kept"], strict=True)),
-            drafted=sum(sum(c["drafted"]) for c in columns),
-            nodes=sum(sum(c["nodes"]) for c in columns),
-            draft_ns=sum(sum(c["draft_ns"]) for c in columns),
-            verify_ns=sum(sum(c["verify_ns"]) for c in columns),
-            other_ns=sum(sum(c["other_ns"]) for c in columns),
+            cells=mine,
+            turns=[turn for turn in turns if turn.sample in inside],
+            pairs=pairing.only(inside),
+            baseline_cells=[cell for cell in context.baseline_cells if cell.sample in inside],
+            baseline_turns=[turn for turn in context.baseline_turns if turn.sample in inside],
+            missing=context.missing(mine, {cell for cell in context.wanted if cell[0] in inside}),
         )
 
 
-def _ratio(top: float, bottom: float, n: int, why: str) -> Figure:
-    return Figure(value=top / bottom, n=n) if bottom else Figure(value=None, n=n, reason=why)
-
-
-def _speedup(
-    pairs: dict[str, tuple[_Totals, _Totals]], take: Callable[[_Totals], tuple[float, float]], missing: str
-) -> Figure:
-    """S_pool: baseline seconds per token over the method's, totals over totals."""
-    if missing:
-        return Figure(value=None, n=len(pairs), reason=missing)
-    if not pairs:
-        return Figure(value=None, n=0, reason="no sample could be paired with the baseline")
-    base, own = [take(pair[0]) for pair in pairs.values()], [take(pair[1]) for pair in pairs.values()]
-    base_s, base_n = sum(s for s, _ in base), sum(t for _, t in base)
-    own_s, own_n = sum(s for s, _ in own), sum(t for _, t in own)
-    if not (base_s and base_n and own_s and own_n):
-        return Figure(value=None, n=len(pairs), reason="no time or no tokens to divide by")
-    return Figure(value=(base_s / base_n) / (own_s / own_n), n=len(pairs))
-
-
-def _over_domains(figures: Sequence[Figure], mean: Callable[[list[float]], float]) -> Figure:
-    """Mean over domains, and only if every domain has a value."""
-    values = [figure.value for figure in figures if figure.value is not None]
-    n = sum(figure.n or 0 for figure in figures)
-    if len(values) < len(figures) or not values:
-        why = next((figure.reason for figure in figures if figure.value is None), "no domains")
-        return Figure(value=None, n=n, reason=f"{len(values)} of {len(figures)} domains: {why}")
-    return Figure(value=mean(values), n=n)
-
-
-def _by_sample(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """All rounds of each sample together."""
-    found: dict[str, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell.sample, []).append(cell)
-    return list(found.values())
-
-
-def _mean_acceptance(cells: Sequence[Cell]) -> Figure:
-    values = []
-    for of_sample in _by_sample(cells):
-        steps = _Steps.of(turn for cell in of_sample for turn in cell.turns)
-        if steps.count:
-            values.append(steps.kept / steps.count)
-    return Figure(value=fmean(values), n=len(values)) if values else Figure(value=None, n=0, reason="no steps")
-
-
-def _forecast(turns: Iterable[Turn], run: StoredRun, n: int) -> Figure:
-    """Tokens per cost that the measured curve promises for these drafts: no drafting cost, no overhead."""
-    curve = run.environment.get("cost_curve")
-    if not curve:
-        return Figure(value=None, n=n, reason="no cost curve in this run")
-    from draftboard.methods.engine.cost import CostCurve
-
-    cost = CostCurve(rows=tuple(curve["rows"]), cost=tuple(curve["cost"]))
-    kept = spent = 0.0
-    for turn in turns:
-        if turn.steps:
-            kept += sum(turn.steps["kept"])
-            spent += sum(cost.at(nodes + 1) for nodes in turn.steps["nodes"])
-    return _ratio(kept, spent, n, "no steps")
-
-
-def _quality(run: StoredRun, label: str, domain: str) -> dict[str, Figure]:
-    """Quality of one method on one domain: the mean over rounds of each metric."""
-    found: dict[str, list[Any]] = {}
-    for record in run.scores:
-        if record.method == label and record.domain == domain:
-            for name, value in record.scores.values.items():
-                found.setdefault(name, []).append(value)
+def _domain(
+    context: _Context,
+    label: str,
+    name: str,
+    cells: Sequence[Cell],
+    turns: Sequence[TurnFacts],
+    pairing: Pairing,
+) -> DomainResult:
+    samples = {key for key, domain in context.labels.items() if domain == name}
+    inside = [cell for cell in cells if cell.sample in samples]
+    scores = [score for score in context.run.scores if score.method == label and score.domain == name]
     figures: dict[str, Figure] = {}
-    for name, values in found.items():
-        numbers = [value.value for value in values if value.value is not None]
-        figures[name] = Figure(
-            value=fmean(numbers) if numbers else None,
-            n=values[0].n,
-            reason="" if numbers else values[0].reason,
-            signature=values[0].signature,
-        )
-    return figures
+    places: dict[str, tuple[Figure, ...]] = {}
+    if not samples.isdisjoint(context.timed):
+        part = _Part.of(context, cells, turns, pairing, samples)
+        figures, places = _figures(context, part), positions(part.turns)
+    return DomainResult(
+        domain=name,
+        figures=figures | quality_figures(scores),
+        samples=len({cell.sample for cell in inside if cell.status == "ok"}),
+        failed=sum(cell.status == "failed" for cell in inside),
+        skipped=sum(cell.status == "skipped" for cell in inside),
+        positions=places,
+        diverged_turns=sum(count for sample, count in pairing.diverged.items() if sample in samples),
+        score_counts=score_counts(scores),
+    )
 
 
-def _output(run: StoredRun, table: dict[str, Any], theirs: Sequence[Cell], mine: Sequence[Cell]) -> str:
-    """How the method's text compares with the baseline's; empty where that cannot be asked."""
-    if table["label"] == BASELINE:
+def _figures(context: _Context, part: _Part) -> dict[str, Figure]:
+    """Return every figure of speed, acceptance, time and machine on these samples."""
+    why, run = part.missing, context.run
+    return {
+        **speedups(part.pairs, missing=part.missing, nothing=context.no_pair),
+        **spec_bench_figures(part.turns, part.baseline_turns, why),
+        **acceptance_figures(part.turns, why),
+        **rates(part.turns, why),
+        **latency_figures(part.turns, why),
+        "forecast_decode": forecast(part.turns, run.environment.get("cost_curve"), why),
+        **share_figures(part.turns, nothing=why, unsplit=context.unsplit),
+        **cost_figures(part.pairs, nothing=context.no_pair, unsplit=context.unsplit),
+        **machine_figures(part.cells, part.baseline_cells, why),
+    }
+
+
+def _over_domains(pooled: dict[str, Figure], domains: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
+    """Return the overall speedups that are means over domains, and the pooled one beside them."""
+    by_name = {name: [figures[name] for figures in domains] for name in _GEOMETRIC}
+    return {
+        **{name: over_domains(figures) for name, figures in by_name.items()},
+        "speedup_pooled": pooled["speedup"],
+        "speedup_mean_of_domains": over_domains(by_name["speedup"], fmean),
+        "speedup_sample_weighted": sample_weighted(by_name["speedup"]),
+    }
+
+
+def _settings(table: dict[str, Any]) -> dict[str, object]:
+    named = {"method": table["method"]} if table.get("method") else {}
+    return {**named, **table.get("settings", {})}
+
+
+def _output(context: _Context, label: str, lossless: bool | None, mine: Sequence[Cell]) -> str:
+    """How the method's output compares with the baseline's; empty where that cannot be asked."""
+    if label == context.baseline:
         return ""
-    if not table.get("lossless", True):
+    if lossless is False:
         return "lossy"
+    run = context.run
+    base = {(c.sample, c.repeat): c for c in context.baseline_cells if c.status == "ok"}
+    own = {(c.sample, c.repeat): c for c in mine if c.status == "ok"}
+    both = base.keys() & own.keys()
+    if context.imported:
+        return _text_output([(base[key], own[key]) for key in both])
     if run.plan["sampling"]["temperature"] > 0:
         return ""
     margins = {
         ((d.sample, d.repeat), d.turn): Margin(reference=d.baseline_below_best, method=d.method_below_best)
         for d in run.divergences
-        if d.method == table["label"]
+        if d.method == label
     }
-    base = {(c.sample, c.repeat): c for c in theirs if c.status == "ok"}
-    own = {(c.sample, c.repeat): c for c in mine if c.status == "ok"}
-    both = base.keys() & own.keys()
     limit = tie_limit(str(run.plan.get("resolved", {}).get("dtype", "float32")))
     return compare(_outputs(base, both), _outputs(own, both), tie_limit=limit, margins=margins).output
+
+
+def _text_output(pairs: Sequence[tuple[Cell, Cell]]) -> str:
+    """Compare texts: that is all that is known of an imported answer."""
+    if not any(base.turns and own.turns for base, own in pairs):
+        return ""
+    equal = all(a.text == b.text for base, own in pairs for a, b in zip(base.turns, own.turns, strict=False))
+    return "text-equal" if equal else "text-different"
 
 
 def _outputs(
@@ -346,55 +319,32 @@ def _failures(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(f"{count} × {text}" for text, count in sorted(reasons.items()))
 
 
-def _unpaired(theirs: Iterable[Cell], mine: Iterable[Cell]) -> tuple[str, ...]:
-    """Say how many turns both sides have and yet no paired figure rests on."""
-    base = {(cell.sample, cell.repeat): cell for cell in theirs if cell.status == "ok"}
-    both = [(base[c.sample, c.repeat], c) for c in mine if c.status == "ok" and (c.sample, c.repeat) in base]
-    turns = sum(min(len(a.turns), len(b.turns)) for a, b in both)
-    left = turns - sum(_shared_turns(a, b) for a, b in both)
-    if not left:
-        return ()
-    return (f"{left} of {turns} turns not paired with the baseline: an earlier answer and so the prompt differs",)
-
-
-def _conditions(run: StoredRun) -> dict[str, str]:
-    plan, resolved = run.plan, run.plan.get("resolved", {})
-    sampling = plan["sampling"]
-    decoding = (
-        "greedy"
-        if sampling["temperature"] == 0
-        else (
-            f"temperature {sampling['temperature']:g}, top-p {sampling['top_p']:g}, top-k {sampling['top_k'] or 'all'}"
+def _unpaired(pairing: Pairing, context: _Context) -> tuple[str, ...]:
+    """Say which turns and samples no paired figure rests on although the method has them."""
+    found = []
+    left = sum(pairing.diverged.values())
+    if left:
+        found.append(
+            f"{left} of {pairing.turns} turns not paired with the baseline: an earlier answer and so the prompt differs"
         )
-    )
-    packages = run.environment.get("packages", {})
-    conditions = {
-        "decoding": decoding,
-        "max new tokens": str(plan["max_new_tokens"]),
-        "batch size": "1",
-        "dtype": str(resolved.get("dtype", plan["dtype"])),
-        "device": str(resolved.get("device", plan["device"])),
-        "threads": str(run.environment.get("threads")),
-        "template": str(resolved.get("template", plan["template"])),
-        "seed": str(plan["seed"]),
-        "rounds": str(plan["repeats"]),
-        "samples": ", ".join(f"{s['name']} {s['samples']}" for s in plan["suites"]),
-        "suite hash": ", ".join(f"{s['name']} {s['content_hash'][:12]}" for s in plan["suites"]),
-        "weights": str(plan.get("model_fingerprint", ""))[:12],
-        "software": ", ".join(
-            f"{name} {packages[name]}" for name in ("draftboard", "torch", "transformers") if name in packages
-        ),
-    }
-    return {name: value for name, value in conditions.items() if value}
+    if pairing.alone and context.baseline_cells:
+        found.append(f"{len(pairing.alone)} samples not paired: the baseline has no answer to them")
+    return tuple(found)
 
 
-def _notes(run: StoredRun) -> tuple[str, ...]:
-    notes = list(run.warnings)
-    for suite in run.plan["suites"]:
-        notes += [f"{suite['name']}: {note}" for note in suite.get("notes", ())]
-    wanted = len(run.samples) * len(run.plan["methods"]) * int(run.plan["repeats"])
-    if run.verdict is not None:
-        notes += [f"not valid for claims: {reason}" for reason in run.verdict["reasons"]]
-    if len(run.cells) < wanted:
-        notes.append(f"unfinished: {len(run.cells)} of {wanted} cells; go on with draftboard run --resume")
-    return tuple(notes)
+def _ended_at_once(turns: Sequence[TurnFacts]) -> tuple[str, ...]:
+    count = sum(turn.ends_at_once for turn in turns)
+    if not count:
+        return ()
+    return (f"{count} of {len(turns)} turns ended with their first emission and are in no decode-only figure",)
+
+
+def _gap(domains: dict[str, dict[str, Figure]]) -> tuple[str, ...]:
+    apart = [
+        f"{name} ({figures['speedup'].value:.2f}, {figures['speedup_gm'].value:.2f})"
+        for name, figures in domains.items()
+        if gap_between(figures["speedup"], figures["speedup_gm"])
+    ]
+    if not apart:
+        return ()
+    return (f"pooled speedup and geometric mean of samples are over 5 % apart in {', '.join(apart)}",)

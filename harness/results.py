@@ -27,10 +27,11 @@ class Figure:
 
     value: float | None
     n: int | None = None
-    """Samples that the value rests on; None where a foreign file does not say."""
+    """Samples that the value rests on; None where a foreign file does not say. Of a figure by position: its
+    denominator."""
     reason: str = ""
     signature: str = ""
-    """How a quality score was computed (sacrebleu signature and the like)."""
+    """How it was computed where the name does not say all: sacrebleu's signature, or what could not be told apart."""
     interval: Interval | None = None
 
 
@@ -44,6 +45,14 @@ class DomainResult:
     """Samples that ended without error."""
     failed: int = 0
     skipped: int = 0
+    positions: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
+    """Acceptance by place in the draft; index k - 1 is place k. `joint`: accepted at k or beyond, over steps that
+    drafted that far; `conditional`: over those of them that accepted place k - 1; `vllm`: over all steps that drafted.
+    Empty where nothing was drafted."""
+    diverged_turns: int = 0
+    """Turns, all rounds counted, whose prompt differs from the baseline's: in no paired figure."""
+    score_counts: dict[str, int] = field(default_factory=dict)
+    """What the scorers counted, all rounds added: `answers`, `failed`, `empty`, `unparsed`, `rule:...`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +64,18 @@ class MethodResult:
     domains: dict[str, DomainResult] = field(default_factory=dict)
     overall: dict[str, Figure] = field(default_factory=dict)
     output: str = ""
-    """`identical`, `tie-divergent`, `different`, `lossy`; empty when not compared with the baseline."""
+    """`identical`, `tie-divergent`, `different`, `lossy`; of an imported run, where only text is known, `text-equal` or
+    `text-different`; empty when not compared with the baseline."""
     lossless: bool | None = None
     """What the method claims; None where unknown."""
     settings: dict[str, object] = field(default_factory=dict)
     reference: str = ""
     """The paper."""
     notes: tuple[str, ...] = ()
+    positions: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
+    """As in `DomainResult`, over all timed domains."""
+    diverged_turns: int = 0
+    """As in `DomainResult`, over all domains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
-"""Figures from cells written by hand: the vectors of the definitions, pairing, what is missing, how outputs compare."""
+"""A stored run's results: the vectors of the definitions, pairing, what is missing, how outputs compare, imports."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,16 @@ from hypothesis import strategies as st
 
 from draftboard.analysis import analyse, analyse_runs, domain_labels, tie_limit
 from draftboard.leaderboards import standings
+from draftboard.metrics import METRICS, metric
 from draftboard.records import Cell, Divergence, SampleRecord, ScoreRecord, Turn
-from draftboard.results import Figure
+from draftboard.results import Figure, Results
+from draftboard.results_file import document, encode, read_results
 from draftboard.scoring import Scores, Value
 from draftboard.store import StoredRun
 from draftboard.verdict import judge
 
 
-def turn(tokens=(1, 2, 3), seconds=1.0, *, first=0.0, steps=(), prompt="p", cpu=None):
+def turn(tokens=(1, 2, 3), seconds=1.0, *, first=0.0, steps=(), prompt="p", cpu=None, text_tokens=None):
     """`steps`: (drafted, accepted, kept) each."""
     columns = [list(column) for column in zip(*steps, strict=True)] or [[], [], []]
     times = [1_000_000] * len(columns[0])
@@ -42,6 +45,7 @@ def turn(tokens=(1, 2, 3), seconds=1.0, *, first=0.0, steps=(), prompt="p", cpu=
             "end_ns": times,
             "signals": {},
         },
+        text_tokens=text_tokens,
     )
 
 
@@ -368,3 +372,250 @@ def test_a_verdict_is_valid_only_with_enough_whole_cells():
     assert judge(short, analyse(short))["reasons"] == ["1 of 40 cells have not run"]
     cold = replace(run, plan={**run.plan, "warmup": "none"})
     assert judge(cold, analyse(cold))["reasons"] == ["nothing was warmed up before timing"]
+
+
+def complete():
+    """Two domains, of which one is for quality only, with every reading that a run can have."""
+    cells = []
+    for method, seconds, drafted in (("autoregressive", 4.0, 0), ("m", 2.0, 2)):
+        for sample in ("1", "2", "3"):
+            steps = ((drafted, 0, 1),) * 3 if not drafted else ((drafted, 2, 3),)
+            one = turn(range(4), seconds, first=0.5, steps=steps, text_tokens=5)
+            readings = {"peak_rss_bytes": 7, "peak_device_bytes": 8, "energy_j": 9.0}
+            cells.append(cell(method, sample, one, **readings))
+    scores = [
+        ScoreRecord(
+            method="m",
+            domain="mmlu",
+            repeat=0,
+            scores=Scores(
+                scorer="letter",
+                signature="s",
+                values={"accuracy": Value(value=0.5, n=1)},
+                extras={"mean_words": Value(value=3.0, n=1)},
+                counts={"answers": 1, "unparsed": 1, "rule:none": 1},
+            ),
+        )
+    ]
+    run = stored(cells, domains={"1": "qa", "2": "rag", "3": "mmlu"}, scores=scores)
+    samples = [replace(record, timed=record.domain != "mmlu") for record in run.samples]
+    environment = {**run.environment, "cost_curve": {"rows": [1, 4], "cost": [1.0, 1.5], "one_row_s": 0.1}}
+    return replace(run, samples=samples, environment=environment)
+
+
+def test_every_figure_is_named_in_the_table_of_metrics_and_every_name_is_a_figure():
+    found = method_of(complete())
+    produced = {name for figures in (found.overall, found.domains["qa"].figures) for name in figures}
+    measured = {name for name, m in METRICS.items() if m.kind in ("speed", "acceptance", "time", "machine")}
+    assert produced == measured
+    assert all(figure.value is not None for figure in found.overall.values()), found.overall
+    assert {metric(name).kind for name in produced} == {"speed", "acceptance", "time", "machine"}
+
+
+def test_samples_for_quality_only_are_in_no_speed_or_acceptance_figure():
+    run = complete()
+    found = method_of(run)
+    assert set(found.domains["mmlu"].figures) == {"accuracy", "mean_words"}
+    assert found.domains["mmlu"].score_counts == {"answers": 1, "unparsed": 1, "rule:none": 1}
+    assert found.domains["mmlu"].positions == {}
+    assert found.domains["mmlu"].samples == 1
+    assert found.overall["speedup"].n == found.overall["tokens_per_s"].n == found.overall["peak_rss_bytes"].n == 2
+    timed = [c for c in run.cells if c.sample != "s/3"]
+    without = replace(run, cells=timed, samples=[record for record in run.samples if record.timed], scores=[])
+    assert method_of(without).overall == found.overall
+    # A cell that is for quality only does not keep a method from being ranked either.
+    late = replace(run, cells=timed)
+    assert method_of(late).overall["speedup"].value is not None
+    nothing = replace(run, samples=[replace(record, timed=False) for record in run.samples])
+    assert (method_of(nothing).overall, method_of(nothing).positions) == ({}, {})
+
+
+def test_the_baseline_against_itself_is_exactly_one_by_every_count():
+    base = method_of(complete(), "autoregressive")
+    names = [name for name in base.overall if name.startswith("speedup") and name != "speedup_specbench"]
+    assert len(names) == 10
+    assert {base.overall[name].value for name in names} == {1.0}
+    # The script counts its baseline's text again, less one a turn: here exactly what was kept.
+    assert base.overall["speedup_specbench"].value == 1.0
+    assert base.overall["peak_rss_over_baseline_bytes"].value == 0
+
+
+def test_overall_pools_samples_where_it_is_no_mean_over_domains():
+    overall = method_of(stored(PAIRS, domains={"1": "qa", "2": "rag"})).overall
+    assert value(overall, "speedup_time") == pytest.approx(2.230769, abs=1e-6)
+    assert value(overall, "speedup_gm") == pytest.approx(2.236068, abs=1e-6)
+    assert value(overall, "speedup_mor") == pytest.approx(2.25)
+    assert value(overall, "speedup_rom") == pytest.approx(2.285714, abs=1e-6)
+    assert value(overall, "speedup_pooled") == pytest.approx(2.429945, abs=1e-6)
+    assert value(overall, "speedup_sample_weighted") == pytest.approx((2.0 + 2.5) / 2)
+
+
+def test_domains_are_weighted_by_their_samples():
+    cells = []
+    for index, seconds in enumerate((0.25, 0.25, 0.25, 1.0)):
+        cells += [
+            cell("autoregressive", str(index), turn(range(10), 1.0)),
+            cell("m", str(index), turn(range(10), seconds)),
+        ]
+    overall = method_of(stored(cells, domains={"0": "a", "1": "a", "2": "a", "3": "b"})).overall
+    assert value(overall, "speedup_sample_weighted") == pytest.approx((3 * 4.0 + 1.0) / 4)
+    assert value(overall, "speedup_mean_of_domains") == pytest.approx(2.5)
+
+
+def test_positions_of_a_domain_and_overall():
+    one = turn(range(12), 0.40, first=0.20, steps=TRACE)
+    other = turn(range(2), 0.40, first=0.20, steps=((4, 0, 1),))
+    found = method_of(stored([cell("m", "1", one), cell("m", "2", other)], domains={"1": "qa", "2": "rag"}))
+    joint = [figure.value for figure in found.domains["qa"].positions["joint"]]
+    assert joint == pytest.approx([3 / 4, 3 / 4, 2 / 4, 1 / 3])
+    assert [figure.value for figure in found.positions["joint"]] == pytest.approx([3 / 5, 3 / 5, 2 / 5, 1 / 4])
+    assert method_of(stored(PAIRS), "autoregressive").positions == {"joint": (), "conditional": (), "vllm": ()}
+
+
+def test_what_a_run_came_to_survives_its_document(tmp_path):
+    results = analyse_runs([complete()])
+    path = tmp_path / "results.json"
+    path.write_bytes(encode(document(results)))
+    assert read_results(path) == results
+    odd = replace(method_of(complete()), positions={"joint": (Figure(value=math.nan, n=1),)})
+    written = document(Results(groups=(replace(results.groups[0], methods=(odd,)),)))
+    assert written["groups"][0]["methods"][0]["positions"]["joint"][0]["value"] is None
+
+
+def test_diverged_turns_are_counted_by_domain():
+    cells = [
+        cell("autoregressive", "1", turn(range(9), 1.0), turn(range(9), 1.0, prompt="mine"), turn(prompt="deep")),
+        cell("m", "1", turn((*range(8), 77), 1.0), turn(range(9), 0.01, prompt="other"), turn(prompt="deeper")),
+        cell("autoregressive", "2", turn()),
+        cell("m", "2", turn()),
+    ]
+    run = stored(cells, domains={"1": "chat", "2": "qa"})
+    found = method_of(run)
+    assert (found.diverged_turns, found.domains["chat"].diverged_turns, found.domains["qa"].diverged_turns) == (2, 2, 0)
+    assert method_of(run, "autoregressive").diverged_turns == 0
+
+
+def test_a_sample_that_the_baseline_lacks_is_told():
+    cells = [*PAIRS, cell("autoregressive", "3", status="failed", reason="x"), cell("m", "3", turn())]
+    assert "1 samples not paired: the baseline has no answer to them" in method_of(stored(cells)).notes
+
+
+def test_turns_that_ended_at_once_are_told():
+    cells = [*PAIRS, cell("autoregressive", "3", turn([1], 1.0)), cell("m", "3", turn([1], 1.0))]
+    found = method_of(stored(cells))
+    assert "1 of 3 turns ended with their first emission and are in no decode-only figure" in found.notes
+    assert found.overall["speedup_decode"].n == 2
+
+
+def test_a_gap_between_pooled_and_per_sample_speedup_is_told_once():
+    notes = method_of(stored(PAIRS, domains={"1": "qa", "2": "qa"})).notes
+    assert notes == ("pooled speedup and geometric mean of samples are over 5 % apart in qa (2.43, 2.24)",)
+    assert method_of(stored(PAIRS, domains={"1": "qa", "2": "rag"})).notes == ()
+
+
+def test_parts_of_steps_on_a_device_need_a_profiled_run():
+    run = stored([cell("m", "1", turn(range(12), 1.0, steps=TRACE))])
+    on_device = replace(run, plan={**run.plan, "resolved": {"device": "cuda:0"}})
+    figures = method_of(on_device).overall
+    assert figures["draft_share"].reason == "the device was not synchronised within steps: run with --profile"
+    assert figures["verify_ms"].value is None
+    profiled = replace(on_device, plan={**on_device.plan, "profile": True})
+    assert value(method_of(profiled).overall, "draft_share") == pytest.approx(0.25)
+    assert value(method_of(run).overall, "draft_share") == pytest.approx(0.25)
+
+
+def test_no_baseline_is_no_speedup_with_the_reason():
+    run = stored(PAIRS[2:], methods=("m",))
+    found = method_of(run)
+    for name in ("speedup", "speedup_gm", "speedup_cpu", "predicted_decode_speedup"):
+        assert (found.overall[name].value, found.domains["qa"].figures[name].reason) == (
+            None,
+            "no autoregressive run for tiny",
+        )
+    assert value(found.overall, "tokens_per_s") == pytest.approx(122 / 2.6)
+    assert found.notes == ()
+
+
+def foreign(tokens, seconds, *, kept=None, text="x", prompt="p"):
+    steps = {"accepted": [max(0, k - 1) for k in kept], "kept": list(kept)} if kept else {}
+    return Turn(
+        prompt_tokens=0,
+        prompt_sha256=prompt,
+        token_ids=[],
+        text=text,
+        finish="",
+        prefill_ns=None,
+        first_ns=None,
+        end_ns=round(seconds * 1e9),
+        cpu_ns=None,
+        first_cpu_ns=None,
+        steps=steps,
+        tokens=tokens,
+        prefill_emits=0,
+    )
+
+
+IMPORTED = [
+    cell("vicuna", "1", foreign(4, 2.0, kept=(1,) * 4)),
+    cell("vicuna", "2", foreign(4, 2.0, kept=(1,) * 4)),
+    cell("eagle", "1", foreign(4, 1.0, kept=(1, 3))),
+    cell("eagle", "2", foreign(4, 1.0, kept=(2, 2))),
+]
+
+
+def imported(cells=IMPORTED, *, baseline="vicuna", **other):
+    """A run as an importer makes it: what its files do not say is null."""
+    run = stored(cells, methods=tuple(dict.fromkeys(c.method for c in cells)), **other)
+    unknown = dict.fromkeys(("max_new_tokens", "sampling", "seed"))
+    plan = {name: inner for name, inner in run.plan.items() if name != "resolved"}
+    plan |= {**unknown, "dtype": "", "device": "", "template": "", "warmup": "", "baseline": baseline}
+    plan["methods"] = [{**table, "lossless": None, "reference": ""} for table in plan["methods"]]
+    plan["imported"] = {"format": "spec-bench", "files": [{"name": "a.jsonl"}, {"name": "b.jsonl"}], "notes": ["odd"]}
+    return replace(run, plan=plan, environment={"hardware": ""})
+
+
+def test_an_imported_run_has_what_its_files_say_and_reasons_for_the_rest():
+    run = imported()
+    group = analyse(run)
+    eagle = method_of(run, "eagle")
+    assert (group.baseline, eagle.lossless, eagle.output) == ("vicuna", None, "text-equal")
+    assert value(eagle.overall, "speedup") == pytest.approx(2.0)
+    assert value(eagle.overall, "acceptance_length") == pytest.approx(2.0)
+    assert value(eagle.overall, "spec_bench_mean_accepted") == pytest.approx(2.0)
+    lacking = {name: figure.reason for name, figure in eagle.overall.items() if figure.value is None}
+    for name in ("ttft_s", "speedup_decode", "speedup_cpu", "acceptance_rate", "draft_ms", "peak_rss_bytes", "tpot_s"):
+        assert "not recorded in the imported file" in lacking[name], name
+    assert set(lacking.values()) <= {
+        "not recorded in the imported file",
+        "0 of 1 domains: not recorded in the imported file",
+        "the baseline's texts were not tokenised again",
+        "no cost curve in this run",
+    }
+    assert group.notes == ("odd",)
+    assert judge(run, group)["reasons"][0].startswith("imported")
+    assert not any("None" in text for text in (*group.conditions.values(), *group.conditions, *group.notes))
+
+
+def test_an_imported_text_that_differs_is_no_verdict_on_the_method():
+    cells = [*IMPORTED[:3], cell("eagle", "2", foreign(4, 1.0, kept=(2, 2), text="y"))]
+    run = imported(cells)
+    assert method_of(run, "eagle").output == "text-different"
+    assert not any("output differs" in reason for reason in judge(run, analyse(run))["reasons"])
+    failed = [*IMPORTED[:2], cell("eagle", "1", status="failed", reason="ERROR")]
+    assert method_of(imported(failed), "eagle").output == ""
+
+
+def test_an_imported_method_is_complete_with_what_the_baseline_answers():
+    extra = [*IMPORTED, cell("eagle", "3", foreign(4, 1.0, kept=(2, 2)))]
+    assert value(method_of(imported(extra), "eagle").overall, "speedup") == pytest.approx(2.0)
+    assert value(method_of(imported(extra), "vicuna").overall, "speedup") == 1.0
+    found = method_of(imported(IMPORTED[:3]), "eagle").overall
+    assert "1 of 2 cells are not in the imported file" in found["speedup"].reason
+
+
+def test_imported_files_without_plain_decoding_have_no_speedup():
+    found = analyse(imported(IMPORTED[2:], baseline=None))
+    assert found.baseline == "autoregressive"
+    assert found.methods[0].overall["speedup"].reason == "0 of 1 domains: no autoregressive run for tiny"
+    assert value(found.methods[0].overall, "tokens_per_s") == pytest.approx(4.0)
+    assert found.methods[0].output == ""

@@ -1,0 +1,42 @@
+"""Figures as pure functions of recorded turns: no model, no files, no state. `draftboard.analysis` assembles them.
+
+A module a subject: what was accepted, by place too, how fast, how long to wait, where the time went, what the machine
+gave, how Spec-Bench's script would count, what the scorers said. Definitions: docs/metrics.md.
+"""
+
+from draftboard.measures.acceptance import acceptance_figures
+from draftboard.measures.latency import latency_figures
+from draftboard.measures.machine import machine_figures
+from draftboard.measures.pairing import Pair, Pairing, pair_up
+from draftboard.measures.positions import positions
+from draftboard.measures.quality import quality_figures, score_counts
+from draftboard.measures.shares import cost_figures, forecast, share_figures
+from draftboard.measures.spec_bench import SpecBenchSpeed, SpeedRow, spec_bench_figures, spec_bench_speed
+from draftboard.measures.speed import gap_between, over_domains, rates, sample_weighted, speedups
+from draftboard.measures.turns import TurnFacts, facts
+
+__all__ = [
+    "Pair",
+    "Pairing",
+    "SpecBenchSpeed",
+    "SpeedRow",
+    "TurnFacts",
+    "acceptance_figures",
+    "cost_figures",
+    "facts",
+    "forecast",
+    "gap_between",
+    "latency_figures",
+    "machine_figures",
+    "over_domains",
+    "pair_up",
+    "positions",
+    "quality_figures",
+    "rates",
+    "sample_weighted",
+    "score_counts",
+    "share_figures",
+    "spec_bench_figures",
+    "spec_bench_speed",
+    "speedups",
+]

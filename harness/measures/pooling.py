@@ -1,0 +1,82 @@
+"""From many turns to one figure: pooled (sums over sums) or a mean of per-sample values, with n and the reason why not.
+
+A turn for which a figure's parts are not recorded is left out; n counts the samples that remain.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from draftboard.measures.turns import TurnFacts, by_sample
+from draftboard.results import Figure
+
+__all__ = [
+    "IMPORTED",
+    "NO_ANSWER",
+    "NO_DECODE",
+    "UNRECORDED",
+    "Read",
+    "absent",
+    "decode_pooled",
+    "mean_of_samples",
+    "noted",
+    "pooled",
+    "unrecorded",
+]
+
+IMPORTED = "not recorded in the imported file"
+UNRECORDED = "not recorded in this run"
+NO_ANSWER = "no sample ended without error"
+NO_DECODE = "every answer ended with its first emission"
+
+Read = Callable[[TurnFacts], tuple[float, float] | None]
+"""Numerator and denominator that a turn adds to a figure; None where they are not recorded."""
+
+
+def absent(reason: str, n: int = 0) -> Figure:
+    """Return a figure without a value."""
+    return Figure(value=None, n=n, reason=reason)
+
+
+def noted(figure: Figure, note: str) -> Figure:
+    """Return the figure with a word on how it was computed, if it has a value."""
+    return figure if figure.value is None or not note else replace(figure, signature=note)
+
+
+def unrecorded(turns: Sequence[TurnFacts], nothing: str = "") -> str:
+    """Say why nothing can be read from these turns; `nothing` where there are none."""
+    if not turns:
+        return nothing or NO_ANSWER
+    return IMPORTED if any(turn.imported for turn in turns) else UNRECORDED
+
+
+def pooled(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "", scale: float = 1.0) -> Figure:
+    """Return Σ numerators over Σ denominators, times `scale`.
+
+    `zero` is the reason where the denominators add up to nothing, `nothing` where there are no turns.
+    """
+    found = [(turn.sample, parts) for turn in turns if (parts := read(turn)) is not None]
+    n = len({sample for sample, _ in found})
+    if not found:
+        return absent(unrecorded(turns, nothing))
+    bottom = sum(parts[1] for _, parts in found)
+    if not bottom > 0:
+        return absent(zero, n)
+    return Figure(value=sum(parts[0] for _, parts in found) / bottom * scale, n=n)
+
+
+def mean_of_samples(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "") -> Figure:
+    """Return the mean over samples of each one's pooled value; samples without a denominator are left out."""
+    ratios = (pooled(mine, read, zero=zero) for mine in by_sample(turns).values())
+    values = [ratio.value for ratio in ratios if ratio.value is not None]
+    if values:
+        return Figure(value=fmean(values), n=len(values))
+    return absent(zero if any(read(turn) is not None for turn in turns) else unrecorded(turns, nothing))
+
+
+def decode_pooled(
+    turns: Sequence[TurnFacts], read: Callable[[int, float], tuple[float, float]], nothing: str = ""
+) -> Figure:
+    """Return a pooled figure of the tokens after the first emission and the seconds after it."""
+    figure = pooled(turns, lambda turn: read(*turn.decode) if turn.decode else None, zero=NO_DECODE, nothing=nothing)
+    return absent(NO_DECODE) if figure.value is None and any(turn.ends_at_once for turn in turns) else figure
