@@ -165,13 +165,24 @@ def _clean_group(group: Group) -> Group:
 
 def _clean_method(method: MethodResult) -> MethodResult:
     domains: dict[str, DomainResult] = {
-        name: replace(domain, figures=_clean_figures(domain.figures)) for name, domain in method.domains.items()
+        name: replace(domain, figures=_clean_figures(domain.figures), positions=_clean_places(domain.positions))
+        for name, domain in method.domains.items()
     }
-    return replace(method, domains=domains, overall=_clean_figures(method.overall), settings=finite(method.settings))
+    return replace(
+        method,
+        domains=domains,
+        overall=_clean_figures(method.overall),
+        settings=finite(method.settings),
+        positions=_clean_places(method.positions),
+    )
 
 
 def _clean_figures(figures: dict[str, Figure]) -> dict[str, Figure]:
     return {name: _clean_figure(figure) for name, figure in figures.items()}
+
+
+def _clean_places(places: dict[str, tuple[Figure, ...]]) -> dict[str, tuple[Figure, ...]]:
+    return {name: tuple(_clean_figure(figure) for figure in figures) for name, figures in places.items()}
 
 
 def _clean_figure(figure: Figure) -> Figure:

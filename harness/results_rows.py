@@ -14,13 +14,25 @@ from typing import Any
 
 from draftboard.errors import UserError
 from draftboard.results import DomainResult, Figure, Group, MethodResult
+from draftboard.row_speeds import (
+    Arms,
+    Missing,
+    Number,
+    Row,
+    has_speed,
+    per_sample,
+    pooled,
+    pooled_speedup,
+    sample_count,
+    sample_speedups,
+    why_no_speed,
+)
 
 __all__ = ["RowFile", "results_from_rows"]
 
 _BASELINE = "autoregressive"
 _FIGURES = ("new_tokens and wall_time_s", "tokens_per_s", "tokens_per_step", "acceptance_length", "speedup")
 _GROUP_KEYS = ("model", "hardware", "suite", "dtype")
-_EQUAL_ROWS = "rows give tokens/s without token counts: each counts as equally many tokens"
 _MEANS_ONLY = "only per-sample means are known; pooling needs the steps"
 _REASONABLE = 1e-50, 1e50
 """Ratios and sums of numbers in between stay far inside the floats; what lies beyond was never measured."""
@@ -46,37 +58,11 @@ class RowFile:
         return f"{self.path}: {self.counted} {number}" if self.counted else f"{self.path}:{number}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Missing:
-    reason: str
-
-
-_Number = float | _Missing | None
-"""None: not mentioned at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    method: str
-    sample: str | None
-    part: tuple[str, ...]
-    """Turn and repeat, which belong to the same sample."""
-    domain: str
-    tokens: _Number
-    seconds: _Number
-    rate: _Number
-    steps: tuple[float, ...] | None
-    acceptance: _Number
-    speedup: _Number
-    speedups: Mapping[str, _Number]
-    about: Mapping[str, Any]
-
-
 @dataclass(slots=True)
 class _GroupRows:
     baseline: str
     declared: dict[str, None] = field(default_factory=dict)
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
     sources: dict[str, None] = field(default_factory=dict)
 
@@ -130,7 +116,7 @@ def _add(groups: dict[tuple[str, ...], _GroupRows], file: RowFile, raw: object) 
     group.rows.append(row)
 
 
-def _parse(record: Mapping[str, Any]) -> _Row:
+def _parse(record: Mapping[str, Any]) -> Row:
     method = _text(record, "method")
     if not method.strip():
         raise ValueError("`method` is missing")
@@ -140,7 +126,7 @@ def _parse(record: Mapping[str, Any]) -> _Row:
     speedup = record.get("speedup")
     by_domain = speedup if isinstance(speedup, dict) else {}
     acceptance = "acceptance_length" if "acceptance_length" in record else "mean_acceptance_length"
-    row = _Row(
+    row = Row(
         method=method,
         sample=None if sample is None else str(sample),
         part=tuple(str(record.get(name, "")) for name in ("turn", "repeat")),
@@ -185,24 +171,24 @@ def _text(record: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _number(record: Mapping[str, Any], name: str, *, zero: bool = False) -> _Number:
+def _number(record: Mapping[str, Any], name: str, *, zero: bool = False) -> Number:
     if name not in record:
         return None
     value = record[name]
     if value is None:
-        return _Missing(reason="no value")
+        return Missing(reason="no value")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"`{name}` has to be a number")
     try:
         number = float(value)
     except OverflowError:
-        return _Missing(reason="not a finite number")
+        return Missing(reason="not a finite number")
     if not math.isfinite(number):
-        return _Missing(reason="not a number" if math.isnan(number) else "not a finite number")
+        return Missing(reason="not a number" if math.isnan(number) else "not a finite number")
     if number < 0 or (number == 0 and not zero):
         raise ValueError(f"`{name}` has to be {'0 or more' if zero else 'above 0'}")
     if number and not _REASONABLE[0] <= number <= _REASONABLE[1]:
-        return _Missing(reason=f"too {'large' if number > 1 else 'small'} to have been measured")
+        return Missing(reason=f"too {'large' if number > 1 else 'small'} to have been measured")
     return number
 
 
@@ -226,11 +212,11 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     if domains and any(row.sample is not None and not row.domain for row in rows):
         domains = {**domains, _NO_DOMAIN: None}
         rows = [replace(row, domain=_NO_DOMAIN) if row.sample is not None and not row.domain else row for row in rows]
-    by_method: dict[str, list[_Row]] = {}
+    by_method: dict[str, list[Row]] = {}
     for row in rows:
         by_method.setdefault(row.method, []).append(row)
     where = (f" for {model}" if model else "") + (f" on {hardware}" if hardware else "")
-    arms = _Arms(
+    arms = Arms(
         baseline=content.baseline,
         baseline_rows=by_method.get(content.baseline, []),
         absent=f"no {content.baseline} run{where}",
@@ -250,9 +236,9 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     )
 
 
-def _last_of_each(content: _GroupRows) -> list[_Row]:
+def _last_of_each(content: _GroupRows) -> list[Row]:
     """Return the rows without those that a later row about the same sample replaces, which is noted."""
-    kept: dict[tuple[object, ...], _Row] = {}
+    kept: dict[tuple[object, ...], Row] = {}
     doubled: dict[str, dict[str, None]] = {}
     for index, row in enumerate(content.rows):
         key = (row.method, row.domain, row.sample, row.part, index if row.sample is None else None)
@@ -266,17 +252,7 @@ def _last_of_each(content: _GroupRows) -> list[_Row]:
     return list(kept.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Arms:
-    """What the methods of a group are compared with."""
-
-    baseline: str
-    baseline_rows: list[_Row]
-    absent: str
-    notes: dict[str, None]
-
-
-def _method(name: str, rows: list[_Row], domains: tuple[str, ...], arms: _Arms) -> MethodResult:
+def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) -> MethodResult:
     given = _given_speedups(name, rows, arms.notes)
     results: dict[str, DomainResult] = {}
     for domain in domains:
@@ -286,20 +262,24 @@ def _method(name: str, rows: list[_Row], domains: tuple[str, ...], arms: _Arms) 
         base = [row for row in arms.baseline_rows if row.domain == domain]
         absent = arms.absent if not arms.baseline_rows else f"no {arms.baseline} run in {domain}"
         figures = _figures(mine, arms.notes)
-        speedup = given.get(domain) or _speedup(mine, base, absent, arms)
+        speedup = given.get(domain) or pooled_speedup(mine, base, absent, arms)
+        if domain not in given:
+            figures |= sample_speedups(mine, base)
         figures = {"speedup": speedup, **figures} if speedup else figures
-        results[domain] = DomainResult(domain=domain, figures=figures, samples=_samples(mine))
+        results[domain] = DomainResult(domain=domain, figures=figures, samples=sample_count(mine))
     overall = _figures(rows, arms.notes)
     if domains:
         overall = {**_over_domains(results, domains, given.get("")), **overall}
     else:
-        speedup = given.get("") or _speedup(rows, arms.baseline_rows, arms.absent, arms)
+        speedup = given.get("") or pooled_speedup(rows, arms.baseline_rows, arms.absent, arms)
         overall = {"speedup": speedup, **overall} if speedup else overall
+    if not given:
+        overall |= sample_speedups(rows, arms.baseline_rows)
     about = {key: value for row in rows for key, value in row.about.items()}
     return MethodResult(method=name, domains=results, overall=overall, **about)
 
 
-def _given_speedups(name: str, rows: list[_Row], notes: dict[str, None]) -> dict[str, Figure]:
+def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[str, Figure]:
     """Return the speedups that the file states itself, by domain; "" is the overall one."""
     given: dict[str, Figure] = {}
     for row in rows:
@@ -333,26 +313,26 @@ def _over_domains(
     return overall
 
 
-def _figures(rows: list[_Row], notes: dict[str, None]) -> dict[str, Figure]:
+def _figures(rows: list[Row], notes: dict[str, None]) -> dict[str, Figure]:
     """Return what the rows say without a comparison: tokens per second and acceptance."""
     figures: dict[str, Figure] = {}
-    timed = [row for row in rows if _has_speed(row)]
+    timed = [row for row in rows if has_speed(row)]
     if timed:
-        pool = _pool(timed, notes)
-        n = _samples(timed)
+        pool = pooled(timed, notes)
+        n = sample_count(timed)
         figures["tokens_per_s"] = (
-            Figure(value=pool[0] / pool[1], n=n) if pool else Figure(value=None, reason=_why_no_speed(timed))
+            Figure(value=pool[0] / pool[1], n=n) if pool else Figure(value=None, reason=why_no_speed(timed))
         )
         if len(timed) > 1 and pool:
-            rates = [tokens / seconds for tokens, seconds in _per_sample(timed)]
+            rates = [tokens / seconds for tokens, seconds in per_sample(timed).values()]
             figures["tokens_per_s_mean_of_samples"] = Figure(value=fmean(rates), n=n)
     return figures | _acceptance(rows)
 
 
-def _acceptance(rows: list[_Row]) -> dict[str, Figure]:
+def _acceptance(rows: list[Row]) -> dict[str, Figure]:
     stepped = [row for row in rows if row.steps]
     if stepped:
-        n = _samples(stepped)
+        n = sample_count(stepped)
         emitted = sum(sum(row.steps or ()) for row in stepped)
         pooled = Figure(value=emitted / sum(len(row.steps or ()) for row in stepped), n=n)
         by_sample: dict[object, list[float]] = {}
@@ -373,75 +353,7 @@ def _acceptance(rows: list[_Row]) -> dict[str, Figure]:
     }
 
 
-def _speedup(rows: list[_Row], base: list[_Row], absent: str, arms: _Arms) -> Figure | None:
-    """Return S_pool of these rows against the baseline's, or None where the rows say nothing about speed."""
-    mine, theirs = [row for row in rows if _has_speed(row)], [row for row in base if _has_speed(row)]
-    if not mine:
-        return None
-    if not theirs:
-        return Figure(value=None, reason=absent)
-    if all(row.sample is not None for row in [*mine, *theirs]):
-        shared = {row.sample for row in mine if _pace(row)} & {row.sample for row in theirs if _pace(row)}
-        if not shared:
-            silent = next((side for side in (mine, theirs) if not any(_pace(row) for row in side)), None)
-            common = f"no sample in common with {arms.baseline}"
-            return Figure(value=None, reason=_why_no_speed(silent) if silent else common)
-        mine = [row for row in mine if row.sample in shared]
-        theirs = [row for row in theirs if row.sample in shared]
-    pool, base_pool = _pool(mine, arms.notes), _pool(theirs, arms.notes)
-    if not pool or not base_pool:
-        return Figure(value=None, reason=_why_no_speed(theirs if pool else mine))
-    return Figure(value=(base_pool[1] / base_pool[0]) / (pool[1] / pool[0]), n=_samples(mine))
-
-
-def _has_speed(row: _Row) -> bool:
-    return row.rate is not None or (row.tokens is not None and row.seconds is not None)
-
-
-def _pace(row: _Row) -> tuple[float, float] | None:
-    """Return tokens and seconds of a row; where only a rate is known, of one token."""
-    if isinstance(row.tokens, float) and isinstance(row.seconds, float):
-        return row.tokens, row.seconds
-    return (1.0, 1.0 / row.rate) if isinstance(row.rate, float) else None
-
-
-def _pool(rows: list[_Row], notes: dict[str, None]) -> tuple[float, float] | None:
-    """Return total tokens and total seconds, or None where no row has both."""
-    paces = [pace for row in rows if (pace := _pace(row)) and pace[0] > 0]
-    if not paces:
-        return None
-    counted = all(isinstance(row.tokens, float) and isinstance(row.seconds, float) for row in rows)
-    if not counted and len(paces) > 1:
-        notes[_EQUAL_ROWS] = None
-        return float(len(paces)), math.fsum(seconds / tokens for tokens, seconds in paces)
-    return math.fsum(tokens for tokens, _ in paces), math.fsum(seconds for _, seconds in paces)
-
-
-def _per_sample(rows: list[_Row]) -> list[tuple[float, float]]:
-    sums: dict[object, tuple[float, float]] = {}
-    for index, row in enumerate(rows):
-        pace = _pace(row)
-        if pace:
-            tokens, seconds = sums.get((row.domain, row.sample or index), (0.0, 0.0))
-            sums[row.domain, row.sample or index] = (tokens + pace[0], seconds + pace[1])
-    return list(sums.values())
-
-
-def _why_no_speed(rows: list[_Row]) -> str:
-    for row in rows:
-        for number in (row.tokens, row.seconds, row.rate):
-            if isinstance(number, _Missing):
-                return number.reason
-    return "no tokens"
-
-
-def _samples(rows: list[_Row]) -> int | None:
-    """Return how many samples rows are about, where they say."""
-    samples = {(row.domain, row.sample) for row in rows}
-    return len(samples) if rows and all(row.sample is not None for row in rows) else None
-
-
-def _figure(number: _Number) -> Figure:
-    if isinstance(number, _Missing):
+def _figure(number: Number) -> Figure:
+    if isinstance(number, Missing):
         return Figure(value=None, reason=number.reason)
     return Figure(value=number) if number is not None else Figure(value=None, reason="not measured")

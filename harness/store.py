@@ -38,14 +38,14 @@ class _SamplingShape(TypedDict):
 
 
 class _PlanShape(TypedDict):
-    """What every reader of a plan rests on."""
+    """What every reader of a plan rests on; null where an imported run's files do not say it."""
 
     model: str
     methods: list[_MethodShape]
     suites: list[_SuiteShape]
-    sampling: _SamplingShape
-    max_new_tokens: int
-    seed: int
+    sampling: _SamplingShape | None
+    max_new_tokens: int | None
+    seed: int | None
     repeats: int
     dtype: str
     device: str
@@ -82,6 +82,7 @@ class _StepsShape(TypedDict):
     draft_ns: NotRequired[list[int]]
     verify_ns: NotRequired[list[int]]
     other_ns: NotRequired[list[int]]
+    end_ns: NotRequired[list[int]]
 
 
 R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)

@@ -462,7 +462,7 @@ def test_a_document_of_another_shape_is_refused_with_the_place(cli, finished, na
     assert said in told.err
 
 
-@pytest.mark.parametrize("steps", [{"kept": [1]}, {"kept": "x"}])
+@pytest.mark.parametrize("steps", [{"kept": [1]}, {"kept": "x"}, {"accepted": [0], "kept": [1], "end_ns": []}])
 def test_steps_of_another_shape_are_refused_with_their_line(cli, finished, steps):
     rows = [json.loads(line) for line in lines(finished)]
     rows[1]["turns"][0]["steps"] = steps

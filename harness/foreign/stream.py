@@ -1,0 +1,284 @@
+"""Recorded events of streamed answers (OpenAI's chat and completions form) as figures of the requests.
+
+How many tokens a chunk holds is unknown, and under speculation it is several: tokens come from the usage block or are
+not known. Time counts from the request to events that carry text, since servers first send a role and nothing else.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from draftboard.errors import UserError
+from draftboard.foreign.figures import grouped
+from draftboard.foreign.reading import read_rows, unsurrogated
+from draftboard.results import Figure, MethodResult, Results
+
+__all__ = ["StreamRequest", "read_stream", "requests_of", "stream_figures"]
+
+_STARTS = frozenset({"request_sent", "request_start", "request"})
+_CLOCKS = {"t": 1.0, "t_s": 1.0, "time": 1.0, "time_s": 1.0, "timestamp": 1.0, "t_ms": 1e-3, "t_ns": 1e-9}
+_DONE = "[DONE]"
+_NO_USAGE = "no usage block; chunks are not tokens"
+_FIRST_CHUNK = "takes the first chunk as one token"
+_SKIP: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class StreamRequest:
+    """What the events of one request tell. Times are seconds on the recorder's clock; None where there was none."""
+
+    place: str
+    sent: float | None = None
+    first: float | None = None
+    """Of the first event with any text, reasoning included."""
+    first_answer: float | None = None
+    """Of the first event with text that is no reasoning."""
+    last: float | None = None
+    """Of the last event with any text."""
+    tokens: int | None = None
+    chunks: int = 0
+    """Events with text."""
+    choices: set[int] = field(default_factory=set)
+    reasoning: bool = False
+    error: str = ""
+    finished: bool = False
+    """Whether a finish reason or the closing marker was seen."""
+    closed: bool = False
+    """Whether the closing marker was seen: what follows is another request."""
+    backwards: bool = False
+    """Whether the clock ran backwards."""
+
+    @property
+    def wait(self) -> float | None:
+        """Seconds from the request to the first text."""
+        return _between(self.sent, self.first)
+
+    @property
+    def total(self) -> float | None:
+        """Seconds from the request to the last text."""
+        return _between(self.sent, self.last)
+
+    @property
+    def mean_token_s(self) -> float | None:
+        """(last text - first text) / (tokens - 1): a mean that takes the first chunk as one token."""
+        spread = _between(self.first, self.last)
+        if spread is None or self.tokens is None or self.tokens < 2 or len(self.choices) > 1 or self.chunks < 2:
+            return None
+        return spread / (self.tokens - 1)
+
+
+def read_stream(paths: Sequence[Path], *, label: str = "stream", model: str = "", hardware: str = "") -> Results:
+    """Read files of recorded events, one or more requests each, all of one method.
+
+    Raises UserError for files that hold no event.
+    """
+    requests: list[StreamRequest] = []
+    notes: list[str] = []
+    for path in dict.fromkeys(paths):
+        file = read_rows(path, parse=_parse)
+        found = requests_of(file.rows, path.name)
+        if not found:
+            raise UserError(
+                "holds no event of a streamed answer",
+                where=str(path),
+                advice='Each line is like {"t": 0.2, "data": {"choices": [...]}} or "data: {...}".',
+            )
+        notes += file.notes
+        requests += found
+    notes += _remarks(requests)
+    method = MethodResult(method=label, overall=stream_figures(requests), notes=_failures(requests))
+    conditions = {"model": model, "hardware": hardware, "requests": str(len(requests))}
+    return Results(groups=grouped([(conditions, method)], notes=notes, source="streamed events"))
+
+
+def requests_of(rows: Iterable[tuple[int, Any]], name: str = "") -> list[StreamRequest]:
+    """Return the requests of parsed event rows: by `request_id` where rows have one, else one after the other."""
+    current: dict[str, StreamRequest] = {}
+    found: list[StreamRequest] = []
+    clock: dict[str, float] = {}
+    for line, row in rows:
+        if not isinstance(row, dict):
+            raise UserError("an event has to be an object", where=f"{name}:{line}")
+        if row is _SKIP or not row:
+            continue
+        key = str(row.get("request_id", ""))
+        starts = row.get("event") in _STARTS
+        if starts or key not in current or current[key].closed:
+            current[key] = StreamRequest(place=f"{name}:{line}")
+            found.append(current[key])
+            clock.pop(key, None)
+        time = _time(row)
+        if time is not None:
+            current[key].backwards |= time < clock.get(key, -math.inf)
+            clock[key] = time
+        if starts:
+            current[key].sent = time
+        else:
+            _take(current[key], row, time)
+    return found
+
+
+def stream_figures(requests: Sequence[StreamRequest]) -> dict[str, Figure]:
+    """Return the figures of these requests; failed ones and those whose clock ran backwards are left out."""
+    good = [request for request in requests if not request.error and not request.backwards]
+    n = len(good)
+    if not good:
+        reason = "every request failed" if all(request.error for request in requests) else "the clock ran backwards"
+        names = ("output_tokens_total", "ttft_s", "tokens_per_s", "tpot_mean_s")
+        return {name: Figure(value=None, n=0, reason=reason) for name in names}
+    counted = [(r.tokens, r.total) for r in good if r.tokens is not None and r.total]
+    tokens = [request.tokens for request in good if request.tokens is not None]
+    figures = {
+        "output_tokens_total": (
+            Figure(value=float(sum(tokens)), n=n)
+            if len(tokens) == n
+            else Figure(value=None, n=n, reason=_some(_NO_USAGE, n - len(tokens), n))
+        ),
+        "ttft_s": _median([request.wait for request in good], n, "no time of the request, or no text"),
+        "tokens_per_s": (
+            Figure(
+                value=sum(t for t, _ in counted) / math.fsum(s for _, s in counted),
+                n=n,
+                signature="from the request to the last text",
+            )
+            if len(counted) == n
+            else Figure(value=None, n=n, reason=_why_no_rate(good))
+        ),
+        "tpot_mean_s": _mean_token(good),
+    }
+    if any(request.reasoning for request in good):
+        waits = [_between(request.sent, request.first_answer) for request in good]
+        figures["ttft_answer_s"] = _median(waits, n, "no answer after the reasoning")
+    return figures
+
+
+def _parse(text: str) -> Any:
+    """Read a line: JSON with a time, or a line of an event stream as it came, without one."""
+    if text.startswith((":", "event:", "id:", "retry:")):
+        return _SKIP
+    if text.startswith("data:"):
+        return {"data": text.removeprefix("data:").strip()}
+    return json.loads(text)
+
+
+def _time(row: Mapping[str, Any]) -> float | None:
+    for name, scale in _CLOCKS.items():
+        value = row.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return value * scale
+    return None
+
+
+def _take(request: StreamRequest, row: Mapping[str, Any], time: float | None) -> None:
+    data = row.get("data", row if "choices" in row or "error" in row else None)
+    if isinstance(data, str):
+        data = _decoded(data, request)
+    if not isinstance(data, dict):
+        return
+    error = data.get("error") or (data if data.get("object") == "error" else None)
+    if error:
+        message = error.get("message") if isinstance(error, dict) else error
+        request.error = " ".join(unsurrogated(str(message or error)).split())[:200]
+    usage = data.get("usage")
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        request.tokens = count
+    choices = data.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict):
+            _take_choice(request, choice, time)
+
+
+def _take_choice(request: StreamRequest, choice: Mapping[str, Any], time: float | None) -> None:
+    index = choice.get("index", 0)
+    request.choices.add(index if isinstance(index, int) else 0)
+    request.finished |= choice.get("finish_reason") is not None
+    inner = choice.get("delta")
+    delta: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
+    thought = bool(delta.get("reasoning_content") or delta.get("reasoning"))
+    answer = any(delta.get(name) for name in ("content", "tool_calls", "function_call", "refusal"))
+    answer = answer or bool(choice.get("text"))
+    request.reasoning |= thought
+    if not thought and not answer:
+        return
+    request.chunks += 1
+    if time is None:
+        return
+    request.last = time
+    if request.first is None:
+        request.first = time
+    if answer and request.first_answer is None:
+        request.first_answer = time
+
+
+def _decoded(text: str, request: StreamRequest) -> Any:
+    text = text.removeprefix("data:").strip()
+    if text == _DONE:
+        request.finished = request.closed = True
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _between(start: float | None, end: float | None) -> float | None:
+    return end - start if start is not None and end is not None and end >= start else None
+
+
+def _median(values: Sequence[float | None], n: int, reason: str) -> Figure:
+    known = [value for value in values if value is not None]
+    if len(known) < n:
+        return Figure(value=None, n=n, reason=_some(reason, n - len(known), n))
+    return Figure(value=median(known), n=n)
+
+
+def _mean_token(requests: Sequence[StreamRequest]) -> Figure:
+    n = len(requests)
+    values = [value for request in requests if (value := request.mean_token_s) is not None]
+    if len(values) == n:
+        return Figure(value=math.fsum(values) / n, n=n, signature=_FIRST_CHUNK)
+    if any(request.tokens is None for request in requests):
+        reason = _NO_USAGE
+    elif any(len(request.choices) > 1 for request in requests):
+        reason = "several answers at once: their tokens cannot be told apart"
+    else:
+        reason = "all text came at one time, or times are missing"
+    return Figure(value=None, n=n, reason=_some(reason, n - len(values), n))
+
+
+def _why_no_rate(requests: Sequence[StreamRequest]) -> str:
+    lacking = sum(request.tokens is None for request in requests)
+    if lacking:
+        return _some(_NO_USAGE, lacking, len(requests))
+    return _some("no time of the request, or no text", sum(not r.total for r in requests), len(requests))
+
+
+def _some(reason: str, lacking: int, n: int) -> str:
+    return reason if n == 1 else f"{lacking} of {n} requests: {reason}"
+
+
+def _failures(requests: Sequence[StreamRequest]) -> tuple[str, ...]:
+    reasons: dict[str, int] = {}
+    for request in requests:
+        if request.error:
+            reasons[request.error] = reasons.get(request.error, 0) + 1
+    return tuple(f"{count} × failed: {text}" for text, count in reasons.items())
+
+
+def _remarks(requests: Sequence[StreamRequest]) -> list[str]:
+    notes = []
+    for request in requests:
+        if request.backwards:
+            notes.append(f"{request.place}: the clock ran backwards; the request is left out")
+        if len(request.choices) > 1:
+            notes.append(
+                f"{request.place}: {len(request.choices)} answers at once; the tokens are those of all of them"
+            )
+        if not request.error and not request.finished:
+            notes.append(f"{request.place}: neither a finish reason nor a closing marker; the answer may be cut off")
+    return notes

@@ -1,0 +1,199 @@
+import json
+
+import pytest
+
+from draftboard.errors import UserError
+from draftboard.foreign.stream import read_stream, requests_of, stream_figures
+
+
+def chunk(text=None, *, index=0, finish=None, **delta):
+    if text is not None:
+        delta["content"] = text
+    return {"choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
+
+
+def usage(count):
+    return {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": count}}
+
+
+def events(*pairs, sent=0.0):
+    start = [] if sent is None else [{"t": sent, "event": "request_sent"}]
+    return [*start, *({"t": t, "data": data} for t, data in pairs)]
+
+
+def figures(*pairs, sent=0.0):
+    return stream_figures(requests_of(enumerate(events(*pairs, sent=sent), start=1)))
+
+
+GOOD = (
+    (0.1, chunk("", role="assistant")),
+    (0.2, chunk("a b")),
+    (0.6, chunk(" c d e")),
+    (0.7, chunk(finish="stop")),
+    (0.8, usage(5)),
+    (0.9, "[DONE]"),
+)
+
+
+def test_case_20(case):
+    (group,) = read_stream([case("20-stream-events.jsonl")]).groups
+    found = {name: figure.value for name, figure in group.methods[0].overall.items()}
+    assert found == pytest.approx({"output_tokens_total": 21, "ttft_s": 0.2, "tokens_per_s": 35.0, "tpot_mean_s": 0.02})
+    assert "first chunk as one token" in group.methods[0].overall["tpot_mean_s"].signature
+    assert group.notes == ()
+
+
+def test_chunks_are_never_tokens():
+    found = figures(*GOOD[:4], GOOD[5])
+    assert found["output_tokens_total"].value is None
+    assert "chunks are not tokens" in found["output_tokens_total"].reason
+    assert found["tokens_per_s"].value is None
+    assert found["tpot_mean_s"].value is None
+    assert found["ttft_s"].value == pytest.approx(0.2)
+
+
+def test_usage_may_be_null_first_and_grow():
+    growing = [(t, {**data, "usage": None} if isinstance(data, dict) else data) for t, data in GOOD[:2]]
+    growing += [
+        (0.5, {**chunk("c"), "usage": {"completion_tokens": 3}}),
+        (0.6, {**chunk("d"), "usage": {"completion_tokens": 5}}),
+    ]
+    assert figures(*growing)["output_tokens_total"].value == 5
+
+
+@pytest.mark.parametrize(
+    "odd", [{"completion_tokens": None}, {"completion_tokens": -1}, {"completion_tokens": "5"}, {}, [], 3]
+)
+def test_an_odd_usage_block_is_none(odd):
+    assert figures(*GOOD[:4], (0.8, {"choices": [], "usage": odd}))["output_tokens_total"].value is None
+
+
+def test_reasoning_is_text_and_the_answer_has_its_own_wait():
+    found = figures((0.1, chunk(reasoning_content="hm")), (0.5, chunk("yes")), (0.6, usage(9)))
+    assert found["ttft_s"].value == pytest.approx(0.1)
+    assert found["ttft_answer_s"].value == pytest.approx(0.5)
+    assert found["tokens_per_s"].value == pytest.approx(18)
+    assert "ttft_answer_s" not in figures(*GOOD)
+
+
+def test_tool_calls_and_completions_are_text_too():
+    found = figures(
+        (0.1, chunk(tool_calls=[{"index": 0}])), (0.3, {"choices": [{"index": 0, "text": "x"}]}), (0.4, usage(3))
+    )
+    assert found["ttft_s"].value == pytest.approx(0.1)
+    assert found["tokens_per_s"].value == pytest.approx(10)
+
+
+def test_several_answers_at_once_have_no_mean_token_time():
+    found = figures((0.1, chunk("a")), (0.2, chunk("b", index=1)), (0.3, chunk("c")), (0.4, usage(6)))
+    assert found["output_tokens_total"].value == 6
+    assert found["tokens_per_s"].value == pytest.approx(20)
+    assert found["tpot_mean_s"].value is None
+    assert "several answers" in found["tpot_mean_s"].reason
+
+
+def test_without_the_time_of_the_request_there_is_no_wait():
+    found = figures(*GOOD, sent=None)
+    assert found["ttft_s"].value is None
+    assert found["tokens_per_s"].value is None
+    assert found["output_tokens_total"].value == 5
+    assert found["tpot_mean_s"].value == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_single_token_has_no_mean_time(count):
+    found = figures((0.2, chunk("a")), (0.3, usage(count)))
+    assert found["tpot_mean_s"].value is None
+
+
+def test_all_text_in_one_chunk_is_no_time_of_zero():
+    assert figures((0.2, chunk("a b c")), (0.3, usage(3)))["tpot_mean_s"].value is None
+
+
+def test_no_text_at_all():
+    found = figures((0.2, chunk(finish="stop")), (0.3, usage(0)))
+    assert found["ttft_s"].value is None
+    assert found["output_tokens_total"].value == 0
+
+
+def test_several_requests_are_pooled():
+    rows = [*events(*GOOD), *events(*((t + 5, data) for t, data in GOOD[:4]), (6.0, usage(7)), sent=5.0)]
+    found = stream_figures(requests_of(enumerate(rows, start=1)))
+    assert found["output_tokens_total"].value == 12
+    assert found["tokens_per_s"].value == pytest.approx(12 / 1.2)
+    assert found["ttft_s"].n == 2
+
+
+def test_interleaved_requests_are_told_apart_by_their_id():
+    rows = []
+    for name, shift in (("a", 0.0), ("b", 0.05)):
+        rows += [{**row, "request_id": name, "t": row["t"] + shift} for row in events(*GOOD)]
+    rows.sort(key=lambda row: row["t"])
+    requests = requests_of(enumerate(rows, start=1))
+    assert [request.tokens for request in requests] == [5, 5]
+    assert [request.wait for request in requests] == [pytest.approx(0.2)] * 2
+
+
+def test_lines_of_an_event_stream_as_they_came(write):
+    lines = [
+        ": keep-alive",
+        "event: message",
+        *(f"data: {json.dumps(data)}" for _, data in GOOD[:-1]),
+        "",
+        "data: [DONE]",
+    ]
+    (group,) = read_stream([write("a.sse", lines)]).groups
+    found = group.methods[0].overall
+    assert found["output_tokens_total"].value == 5
+    assert found["ttft_s"].value is None
+
+
+def test_payloads_as_text_and_other_clocks(write):
+    rows = [{"t_ms": 0, "event": "request_sent"}]
+    rows += [
+        {"t_ms": t * 1000, "data": data if isinstance(data, str) else f"data: {json.dumps(data)}"} for t, data in GOOD
+    ]
+    (group,) = read_stream([write("a.jsonl", rows)], label="mine").groups
+    assert group.methods[0].method == "mine"
+    assert group.methods[0].overall["tokens_per_s"].value == pytest.approx(5 / 0.6)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"error": {"message": "too\nlong", "code": 400}},
+        {"error": "too long"},
+        {"object": "error", "message": "too long", "code": 400},
+    ],
+)
+def test_failed_requests_are_counted_and_left_out(write, data):
+    rows = [*events(*GOOD), *events((5.1, chunk("a")), (5.2, data), sent=5.0)]
+    (group,) = read_stream([write("a.jsonl", rows)]).groups
+    (method,) = group.methods
+    assert method.notes == ("1 × failed: too long",)
+    assert method.overall["output_tokens_total"].value == 5
+    (group,) = read_stream([write("b.jsonl", events((0.1, data)))]).groups
+    assert group.methods[0].overall["ttft_s"].reason == "every request failed"
+
+
+def test_a_clock_that_runs_backwards_is_told(write):
+    rows = events((0.5, chunk("a")), (0.2, chunk("b")), (0.8, usage(4)), (0.9, "[DONE]"))
+    (group,) = read_stream([write("a.jsonl", rows)]).groups
+    assert any("clock ran backwards" in note for note in group.notes)
+    assert all(figure.value is None for figure in group.methods[0].overall.values())
+
+
+def test_an_answer_that_was_cut_off_is_told(write):
+    (group,) = read_stream([write("a.jsonl", events(*GOOD[:3]))]).groups
+    assert any("may be cut off" in note for note in group.notes)
+
+
+@pytest.mark.parametrize("rows", [[": nothing"], ["event: x", "id: 1"]])
+def test_files_without_an_event_are_refused(write, rows):
+    with pytest.raises(UserError, match="no event"):
+        read_stream([write("a.jsonl", rows)])
+
+
+def test_other_files_are_refused(write):
+    with pytest.raises(UserError, match=":1"):
+        read_stream([write("a.jsonl", ["[1, 2]", "{}"])])
