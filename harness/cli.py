@@ -15,6 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 import draftboard
 from draftboard.errors import UserError
+from draftboard.exchange_cli import export_app, import_app
 from draftboard.methods.errors import MethodError
 from draftboard.options import RunOptions, merged, read_options
 from draftboard.suites.errors import SuiteError
@@ -101,31 +102,96 @@ def render(
 
 
 @app.command
-def show(source: Path, /, *, json: AsJson = False) -> int:
-    """Show a run or a results file as a table in the terminal.
+def show(
+    source: Path,
+    /,
+    *,
+    every: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    json: AsJson = False,
+) -> int:
+    """Show a run or a results file as tables in the terminal.
 
     Parameters
     ----------
     source
         Folder of a run, or a results file.
+    every
+        Every table: publications' layouts, each definition of speedup and acceptance, latency, memory, quality.
     """
     from draftboard.commands import show_command
 
-    return show_command(source, as_json=json)
+    return show_command(source, every=every, as_json=json)
 
 
 @app.command
-def score(source: Path, /, *, json: AsJson = False) -> int:
+def score(
+    source: Path,
+    /,
+    *,
+    run_code: Annotated[bool, Parameter(negative=())] = False,
+    unisolated: Annotated[bool, Parameter(negative=())] = False,
+    json: AsJson = False,
+) -> int:
     """Score a stored run again, without a model, and write its scores.jsonl anew.
 
     Parameters
     ----------
     source
         Folder of a run.
+    run_code
+        Run code answers against their tests, shut off from network and files (Linux). Otherwise they stay unscored.
+    unisolated
+        With --run-code: run them even where they cannot be shut off. Only in a container that holds nothing of value.
     """
     from draftboard.commands import score_command
 
-    return score_command(source, as_json=json)
+    return score_command(source, as_json=json, run_code=run_code, unisolated=unisolated)
+
+
+@app.command
+def judge(
+    source: Path,
+    /,
+    *,
+    name: str,
+    command: str | None = None,
+    endpoint: str | None = None,
+    against: str = "",
+    scored_too: Annotated[bool, Parameter(negative=())] = False,
+    timeout: float = 120.0,
+    json: AsJson = False,
+) -> int:
+    """Ask a judge of your own about a run's open answers. Its marks are kept in the run and stay out of all tables.
+
+    Parameters
+    ----------
+    source
+        Folder of a run.
+    name
+        Name that the marks are stored under.
+    command
+        Program that reads one question as JSON and writes {"scores": [7, 8]} or {"winner": "a"}.
+    endpoint
+        Address that the question is posted to instead.
+    against
+        Compare with this method, in both orders, instead of marking answers one by one.
+    scored_too
+        Judge samples that have a scorer as well.
+    timeout
+        Seconds to wait for a reply.
+    """
+    from draftboard.judging import judge_command
+
+    return judge_command(
+        source,
+        name=name,
+        command=command,
+        endpoint=endpoint,
+        against=against,
+        scored_too=scored_too,
+        timeout_s=timeout,
+        as_json=json,
+    )
 
 
 @app.command(name="list")
@@ -143,6 +209,43 @@ def list_(
 
     _load_plugins(plugin)
     return list_command(what, as_json=json)
+
+
+suite = App(name="suite", help="Look at suites.")
+app.command(suite)
+
+
+@suite.command(name="show")
+def suite_show(
+    name: str,
+    /,
+    *,
+    prompts: int = 1,
+    shots: int | None = None,
+    qa_references: str | None = None,
+    seed: int = 0,
+    plugin: Plugins = (),
+    json: AsJson = False,
+) -> int:
+    """Show a suite: where it is from, its licence and hash, counts per domain, and a few prompts of each.
+
+    Parameters
+    ----------
+    name
+        NAME[/VARIANT][@PATH], as for run --suite.
+    prompts
+        How many prompts of each domain to print.
+    shots
+        Examples before a question, for suites that have them.
+    qa_references
+        File with answers for Spec-Bench's qa questions.
+    seed
+        For suites that are drawn from a larger set, and for the choice of prompts.
+    """
+    from draftboard.suite_show import show_suite
+
+    _load_plugins(plugin)
+    return show_suite(name, prompts=prompts, shots=shots, qa_references=qa_references, seed=seed, as_json=json)
 
 
 @app.command
@@ -209,6 +312,10 @@ def demo(
     from draftboard.commands import demo_command
 
     return demo_command(out, site)
+
+
+app.command(import_app)
+app.command(export_app)
 
 
 def _load_plugins(plugins: Sequence[Path]) -> None:

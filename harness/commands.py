@@ -2,21 +2,25 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from draftboard.errors import UserError
 from draftboard.leaderboards.text import terminal_text
 from draftboard.options import RunOptions
+from draftboard.records import ScoreRecord
 from draftboard.results import Group, Results
+from draftboard.scoring import Value
 from draftboard.store import is_run, read_run
 
 __all__ = [
     "check_command",
     "demo_command",
     "fetch_command",
+    "finish_run",
     "load_results",
     "render_command",
     "run_command",
@@ -32,7 +36,8 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
     from draftboard.runner import run_plan
 
     plan = make_plan(options, where=where)
-    folder = out or Path("runs") / f"{'-'.join(suite.name for suite in plan.suites)}-{datetime.now():%Y%m%d-%H%M%S}"
+    names = "-".join(suite.name.replace("/", "-") for suite in plan.suites)
+    folder = out or Path("runs") / f"{names}-{datetime.now():%Y%m%d-%H%M%S}"
     progress = RichProgress()
     try:
         outcome = run_plan(plan, folder, resume=resume, progress=progress)
@@ -41,16 +46,16 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
         if is_run(folder):
             progress.say(f"stopped; go on with the same command and --resume --out {folder}")
         raise
-    run = _finish(folder)
+    run = finish_run(folder)
     _print_table(run, headline_only=True)
-    progress.say(f"run: {folder}   all tables: draftboard show {folder}   page: draftboard render {folder} -o site")
+    progress.say(f"run: {folder}   tables: draftboard show {folder} --all   page: draftboard render {folder} -o site")
     if outcome.failed:
         progress.say(f"{outcome.failed} cell(s) failed; --resume tries them again")
         return 1
     return 0
 
 
-def _finish(folder: Path) -> Group:
+def finish_run(folder: Path) -> Group:
     """Score the run, write its verdict and return its figures."""
     from draftboard.analysis import analyse
     from draftboard.evaluation import score_run
@@ -59,6 +64,7 @@ def _finish(folder: Path) -> Group:
 
     run = read_run(folder)
     run = replace(run, scores=score_run(run))
+    _tell_scorer_errors(run.scores)
     group = analyse(run)
     write_json(folder / VERDICT, judge(run, group))
     return group
@@ -67,11 +73,12 @@ def _finish(folder: Path) -> Group:
 def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
     """Validate a plan as far as it goes without weights."""
     from draftboard.plan import describe, make_plan, sample_key
-    from draftboard.session import open_reader, preflight
+    from draftboard.session import fitted, open_reader, preflight
 
     plan = make_plan(options, where=where)
     reader = open_reader(plan)
     preflight(plan, reader)
+    plan = fitted(plan, reader)
     records = {sample_key(suite, sample): reader.record(suite, sample) for suite, sample in plan.samples}
     long = sorted(key for key, record in records.items() if record.prompt_tokens >= reader.window)
     tokens = sorted(record.prompt_tokens for record in records.values())
@@ -102,13 +109,17 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
 def load_results(sources: Sequence[Path], title: str = "") -> Results:
     """Read runs and results files into one `Results`; what was dropped on reading is told on stderr once."""
     from draftboard.analysis import analyse
+    from draftboard.foreign.folders import results_in
     from draftboard.results_file import read_results
 
     groups: list[Group] = []
-    files = [path for path in sources if path.is_file()]
+    # A folder of imported results holds a document in place of a run's plan.
+    documents = {path: results_in(path) or path for path in sources}
+    files = [document for document in documents.values() if document.is_file()]
+    folders = [path for path, document in documents.items() if not document.is_file()]
     found = read_results(*files) if files else None
     for path in sources:
-        if not path.is_file():
+        if path in folders:
             groups.append(analyse(read_run(path)))
     if found is not None:
         groups += found.groups
@@ -131,8 +142,8 @@ def render_command(sources: Sequence[Path], out: Path, title: str) -> int:
     return 0
 
 
-def show_command(source: Path, *, as_json: bool) -> int:
-    """Print a run's table."""
+def show_command(source: Path, *, every: bool = False, as_json: bool) -> int:
+    """Print a run's main tables, or every table."""
     from draftboard.results_file import document
 
     results = load_results([source])
@@ -140,11 +151,11 @@ def show_command(source: Path, *, as_json: bool) -> int:
         print(json.dumps(document(results), allow_nan=False, indent=1))
         return 0
     for group in results.groups:
-        _print_table(group)
+        _print_table(group, every=every)
     return 0
 
 
-def _print_table(group: Group, *, headline_only: bool = False) -> None:
+def _print_table(group: Group, *, headline_only: bool = False, every: bool = False) -> None:
     from rich.console import Console
 
     from draftboard.leaderboards import terminal_table
@@ -152,29 +163,52 @@ def _print_table(group: Group, *, headline_only: bool = False) -> None:
     console = Console()
     # Rich would end the process with its own exit code when the reader of a pipe has gone.
     with console.capture() as table:
-        console.print(terminal_table(group, headline_only=headline_only))
+        console.print(terminal_table(group, headline_only=headline_only, every=every))
     print(table.get(), end="")
 
 
-def score_command(source: Path, *, as_json: bool) -> int:
-    """Score a run again."""
+def score_command(source: Path, *, as_json: bool, run_code: bool = False, unisolated: bool = False) -> int:
+    """Score a run again. Code answers are run only with `run_code`."""
     import msgspec
 
     from draftboard.evaluation import score_run
+    from draftboard.foreign.folders import refuse_results
 
-    records = score_run(read_run(source))
+    if unisolated and not run_code:
+        raise UserError("--unisolated says how code is run, and none is run", advice="Add --run-code, or leave it out.")
+    refuse_results(source, "scored")
+    records = score_run(read_run(source), run_code="unisolated" if unisolated else run_code)
+    broken = _tell_scorer_errors(records)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(records), indent=1) + b"\n")
-        return 0
+        return int(broken)
     for record in records:
-        values = ", ".join(
-            f"{name} {'n/a (' + value.reason + ')' if value.value is None else f'{value.value:.3f}'} (n={value.n})"
-            for name, value in record.scores.values.items()
-        )
-        print(f"{record.method} · {record.domain} · round {record.repeat}: {values}")
+        print(f"{record.method} · {record.domain} · round {record.repeat}: {_told(record.scores.values)}")
+        extras = {name: value for name, value in record.scores.extras.items() if value.value is not None}
+        if extras:
+            print(f"    {_told(extras)}")
+        if record.scores.signature:
+            print(f"    {record.scores.signature}")
     if not records:
         print("nothing in this run has a scorer and references")
-    return 0
+    return int(broken)
+
+
+def _told(values: Mapping[str, Value]) -> str:
+    return ", ".join(
+        f"{name} {'n/a (' + value.reason + ')' if value.value is None else f'{value.value:.3f}'} (n={value.n})"
+        for name, value in values.items()
+    )
+
+
+def _tell_scorer_errors(records: Iterable[ScoreRecord]) -> bool:
+    """Say on stderr which scorers could not do their work, and whether there were any."""
+    from draftboard.evaluation import scorer_errors
+
+    errors = scorer_errors(records)
+    for error in errors:
+        print(f"draftboard: {terminal_text(error)}", file=sys.stderr)
+    return bool(errors)
 
 
 def fetch_command(model: str, source: Path | None) -> int:

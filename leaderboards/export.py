@@ -5,7 +5,7 @@ The JSON document is what `draftboard.results_file` reads back. The CSV is tidy:
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from draftboard.leaderboards.ranking import headline, standings, usable, why_missing
@@ -75,11 +75,19 @@ def _ranks(group: Group) -> list[int | None]:
 
 
 def _figures(method: MethodResult) -> Iterator[list[Any]]:
-    for name, figure in method.overall.items():
+    for name, figure in [*method.overall.items(), *_by_position(method.positions)]:
         yield ["overall", "", *_figure(name, figure)]
     for domain, result in method.domains.items():
-        for name, figure in result.figures.items():
+        counts = [(f"count/{name}", Figure(value=count)) for name, count in result.score_counts.items()]
+        for name, figure in [*result.figures.items(), *_by_position(result.positions), *counts]:
             yield ["domain", csv_text(domain), *_figure(name, figure)]
+
+
+def _by_position(positions: Mapping[str, tuple[Figure, ...]]) -> Iterator[tuple[str, Figure]]:
+    """Name acceptance by position as figures: `position/joint/1` is the first drafted token's."""
+    for kind, figures in positions.items():
+        for place, figure in enumerate(figures, start=1):
+            yield f"position/{kind}/{place}", figure
 
 
 def _figure(name: str, figure: Figure) -> list[Any]:

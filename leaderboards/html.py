@@ -9,25 +9,28 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+from draftboard.leaderboards.board import acceptance_across, boards
+from draftboard.leaderboards.quality import quality_note
 from draftboard.leaderboards.ranking import headline, standings, usable
-from draftboard.leaderboards.table import (
-    Table,
-    acceptance_across,
-    boards,
-    format_value,
-    group_title,
-)
+from draftboard.leaderboards.table import Table, format_value, group_title
 from draftboard.leaderboards.text import html_text
-from draftboard.metrics import Metric, metric
+from draftboard.metrics import metric
 from draftboard.results import Group, MethodResult, Results
 
 __all__ = ["html"]
 
-_OUTPUT_CLASSES = {"identical": "good", "tie-divergent": "fair", "lossy": "fair", "different": "bad"}
+_OUTPUT_CLASSES = {
+    "identical": "good",
+    "text-equal": "good",
+    "tie-divergent": "fair",
+    "text-different": "fair",
+    "lossy": "fair",
+    "different": "bad",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +39,8 @@ class _Tile:
 
     label: str
     value: str
-    names: tuple[tuple[str, str], ...]
-    """Each name with the output class of its method."""
+    names: tuple[tuple[str, str, str], ...]
+    """Each name with the output class of its method and how its quality differs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class _Section:
     facts: tuple[tuple[str, str], ...]
     tiles: tuple[_Tile, ...]
     tables: tuple[Table, ...]
+    details: tuple[Table, ...]
     cards: tuple[_Card, ...]
     notes: tuple[str, ...]
 
@@ -77,6 +81,8 @@ def html(results: Results, *, generated: str = "") -> str:
 
     sections = [_section(index, group) for index, group in enumerate(results.groups, start=1)]
     across = acceptance_across(results)
+    shown = _metrics([*(table for section in sections for table in section.tables), *across])
+    behind = _metrics([table for section in sections for table in section.details])
     script = _resource("sort.js")
     environment = Environment(
         loader=FunctionLoader(_resource),
@@ -92,7 +98,9 @@ def html(results: Results, *, generated: str = "") -> str:
         title=results.title,
         sections=sections,
         across=across,
-        metrics=_metrics([table for section in sections for table in section.tables] + list(across)),
+        metrics=tuple(shown.items()),
+        more_metrics=tuple((name, unit) for name, unit in behind.items() if name not in shown),
+        metric=metric,
         generated=generated,
         style=Markup(_resource("style.css")),
         script=Markup(script),
@@ -112,7 +120,7 @@ def _breakable(text: str) -> object:
     """Let a heading break behind slashes and underscores, where a reader would."""
     from markupsafe import Markup
 
-    return Markup(re.sub(r"(?<=[/_])(?=\w)", "<wbr>", html_text(text)))
+    return Markup(re.sub(r"(?<=[/_])(?=\w\w)", "<wbr>", html_text(text)))
 
 
 def _resource(name: str) -> str:
@@ -120,6 +128,7 @@ def _resource(name: str) -> str:
 
 
 def _section(index: int, group: Group) -> _Section:
+    tables = boards(group)
     facts = {
         "Model": group.model,
         "Hardware": group.hardware,
@@ -131,7 +140,8 @@ def _section(index: int, group: Group) -> _Section:
         title=group_title(group),
         facts=tuple((name, str(value)) for name, value in {**facts, **group.conditions}.items() if value),
         tiles=tuple(_tiles(group)),
-        tables=boards(group),
+        tables=tuple(table for table in tables if table.level != "detail"),
+        details=tuple(table for table in tables if table.level == "detail"),
         cards=tuple(card for card in map(_card, group.methods) if card.worth_showing),
         notes=group.notes,
     )
@@ -143,12 +153,18 @@ def _tiles(group: Group) -> Iterator[_Tile]:
         first = [standing for standing in standings(group, name) if standing.rank == 1]
         value = usable(first[0].method.overall.get(name)) if first else None
         if value is not None and len(group.methods) > 1:
-            names = tuple((standing.method.method, standing.method.output) for standing in first)
+            names = tuple((s.method.method, s.method.output, _note(s.method, group)) for s in first)
             yield _Tile(label=labels[name], value=format_value(value, metric(name)), names=names)
     compared = [method for method in group.methods if method.output and method.method != group.baseline]
     if compared:
-        same = sum(method.output == "identical" for method in compared)
-        yield _Tile(label="Same output as the baseline", value=f"{same} of {len(compared)}", names=(("methods", ""),))
+        same = sum(method.output in ("identical", "text-equal") for method in compared)
+        yield _Tile(
+            label="Same output as the baseline", value=f"{same} of {len(compared)}", names=(("methods", "", ""),)
+        )
+
+
+def _note(method: MethodResult, group: Group) -> str:
+    return quality_note(method, group, with_class=method.output not in _OUTPUT_CLASSES)
 
 
 def _card(method: MethodResult) -> _Card:
@@ -164,7 +180,12 @@ def _setting(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _metrics(tables: list[Table]) -> tuple[Metric, ...]:
-    """Return the metrics that the page shows, in order of first appearance."""
-    names = dict.fromkeys(column.metric for table in tables for column in table.columns if column.metric)
-    return tuple(metric(name) for name in names)
+def _metrics(tables: Iterable[Table]) -> dict[str, str]:
+    """Return the metrics that the tables show and their units there, in order of first appearance."""
+    found: dict[str, str] = {}
+    for table in tables:
+        parts = [(column.metric, column.unit) for column in table.columns]
+        for name, unit in [*parts, *((row.metric, row.unit) for row in table.rows)]:
+            if name:
+                found.setdefault(name, unit)
+    return found

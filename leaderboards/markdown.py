@@ -1,7 +1,8 @@
 """`leaderboard.md`: the same tables as GitHub Markdown, for a README, a release note or a step summary."""
 
-from draftboard.leaderboards.table import Cell, Column, Row, Table, acceptance_across, boards, group_title
-from draftboard.leaderboards.text import markdown_text
+from draftboard.leaderboards.board import acceptance_across, boards
+from draftboard.leaderboards.table import Cell, Column, Row, Table, group_title
+from draftboard.leaderboards.text import html_text, markdown_text
 from draftboard.results import Group, Results
 
 __all__ = ["markdown", "markdown_table"]
@@ -26,7 +27,7 @@ def markdown(results: Results, *, generated: str = "") -> str:
 def markdown_table(table: Table) -> str:
     """Return one table: best values bold, footnote marks as superscripts."""
     rank = ["Rank"] if table.ranked else []
-    header = [*rank, "Method", *(_header(column) for column in table.columns)]
+    header = [*rank, table.subject, *(_header(column) for column in table.columns)]
     rule = [
         *(["---:"] if rank else []),
         "---",
@@ -51,7 +52,7 @@ def _group(group: Group) -> list[str]:
     lines = [f"- {markdown_text(name)}: {markdown_text(str(value))}" for name, value in conditions.items() if value]
     blocks.append("\n".join(lines))
     for table in boards(group):
-        blocks += [f"### {table.title}", *_table_blocks(table)]
+        blocks += _folded(table) if table.level == "detail" else [f"### {table.title}", *_table_blocks(table)]
     notes = [f"- {markdown_text(note)}" for note in group.notes]
     for method in group.methods:
         notes += [f"- {markdown_text(method.method)}: {markdown_text(note)}" for note in method.notes]
@@ -60,8 +61,14 @@ def _group(group: Group) -> list[str]:
     return blocks
 
 
+def _folded(table: Table) -> list[str]:
+    """Return a table that opens on demand: GitHub renders the element, and the blank lines let it read Markdown."""
+    return ["<details>", f"<summary>{html_text(table.title)}</summary>", *_table_blocks(table), "</details>"]
+
+
 def _table_blocks(table: Table) -> list[str]:
-    blocks = [markdown_text(table.caption), markdown_table(table)]
+    above = [markdown_text(table.above)] if table.above else []
+    blocks = [*above, markdown_text(table.caption), markdown_table(table)]
     if table.footnotes:
         marks = (f"- {_marks((number,))} {markdown_text(text)}" for number, text in enumerate(table.footnotes, start=1))
         blocks.append("\n".join(marks))
@@ -69,7 +76,8 @@ def _table_blocks(table: Table) -> list[str]:
 
 
 def _header(column: Column) -> str:
-    detail = f" ({markdown_text(column.detail)})" if column.detail else ""
+    details = ", ".join(part for part in (column.detail, column.quality) if part)
+    detail = f" ({markdown_text(details)})" if details else ""
     return markdown_text(column.title) + detail + _marks(column.notes)
 
 
@@ -78,13 +86,16 @@ def _rank(row: Row) -> str:
 
 
 def _method(row: Row) -> str:
-    return markdown_text(row.method) + (" (baseline)" if row.baseline else "") + _marks(row.notes)
+    details = [part for part in ("baseline" if row.baseline else "", row.detail, row.quality) if part]
+    return (
+        markdown_text(row.method) + (f" ({markdown_text(', '.join(details))})" if details else "") + _marks(row.notes)
+    )
 
 
 def _cell(cell: Cell, column: Column) -> str:
     text = markdown_text(cell.text) if column.words else cell.text
     text = f"**{text}**" if cell.best else text
-    return text + (f" {cell.detail}" if cell.detail else "") + _marks(cell.notes)
+    return " ".join(part for part in (text, cell.interval, cell.detail) if part) + _marks(cell.notes)
 
 
 def _marks(numbers: tuple[int, ...]) -> str:

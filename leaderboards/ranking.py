@@ -77,6 +77,8 @@ def missing_reasons(results: Results) -> tuple[str, ...]:
     """Return, once per group and reason, which methods are not ranked and why, for a command to tell."""
     lines: list[str] = []
     for group in results.groups:
+        if not any(headline(group) in method.overall for method in group.methods):
+            continue  # aggregates of another tool, which nobody meant to rank
         by_reason: dict[str, list[str]] = {}
         for standing in standings(group, headline(group)):
             if standing.rank is None:

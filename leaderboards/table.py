@@ -1,47 +1,47 @@
-"""From a group of results to ranked tables, as plain data: what every renderer shows and none decides.
+"""Tables as plain data: what every renderer shows and none decides, and the parts that all of them are built from.
 
 A `Table` holds the values unrounded beside their text, so that sorting, bold and bars never depend on
-rounding. Reasons for missing values are gathered as numbered footnotes, each told once.
+rounding. Reasons for missing values are gathered as numbered footnotes, each told once. A table is built from
+*measures*: one figure of all methods each, first as a column; `turned` lays a table of many measures and few
+methods on its side.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from draftboard.leaderboards.ranking import Standing, headline, standings, usable, why_missing
+from draftboard.leaderboards.ranking import Standing, usable, why_missing
 from draftboard.metrics import Metric, metric
-from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
+from draftboard.results import DomainResult, Figure, Group, MethodResult
 
 __all__ = [
+    "NOTHING",
     "NOT_AVAILABLE",
     "Cell",
     "Column",
+    "Footnotes",
+    "Level",
+    "Line",
+    "Measure",
     "Row",
     "Table",
-    "acceptance_across",
-    "boards",
+    "assemble",
+    "domain_figures",
+    "figure_cell",
+    "figures_of",
     "format_value",
     "group_title",
+    "lines_of",
+    "oriented",
+    "turned",
 ]
 
 NOT_AVAILABLE = "n/a"
-_NOTHING = "–"
+NOTHING = "–"
 
-_SPEED = (
-    ("speedup_mean_of_domains", "Mean of domains"),
-    ("speedup_decode", "Decode speedup"),
-    ("speedup_cpu", "CPU-time speedup"),
-    ("acceptance_rate", "α"),
-    ("tokens_per_s", "Tokens/s"),
-    ("tokens_per_s_mean_of_samples", "Tokens/s, mean of samples"),
-    ("decode_tokens_per_s", "Decode tokens/s"),
-    ("ttft_s", "TTFT (s)"),
-)
-_ACCEPTANCE = (
-    ("acceptance_length", "τ"),
-    ("acceptance_length_mean_of_samples", "τ, mean of per-sample values"),
-    ("acceptance_rate", "α"),
-    ("tokens_per_target_pass", "Tokens per target pass"),
-)
+Level = Literal["main", "layout", "detail"]
+"""What a table is for: `main` ones make the board, `layout` ones repeat it in the form of a publication, `detail` ones
+are there for whoever asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,8 @@ class Column:
 
     title: str
     metric: str = ""
+    unit: str = ""
+    """What the values are shown in."""
     words: bool = False
     domain: str = ""
     """Empty for overall figures."""
@@ -58,6 +60,8 @@ class Column:
     notes: tuple[int, ...] = ()
     detail: str = ""
     """What holds for all its cells, such as n=80."""
+    quality: str = ""
+    """In a turned table: how far the method's quality is from the baseline's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +72,31 @@ class Cell:
     value: float | None = None
     missing: bool = False
     best: bool = False
+    faint: bool = False
+    """Rests on too little to be read like its neighbours."""
     notes: tuple[int, ...] = ()
+    interval: str = ""
     detail: str = ""
-    """Interval, n or difference, where there is one to show."""
+    """n or the difference from the baseline, where there is one to show."""
     share: float | None = None
     """For speedups, the fraction of the table's largest one: the length of a bar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One method. `rank` is None where it is not ranked."""
+    """One method, or in a turned table one measure. `rank` is None where there is none."""
 
     method: str
     rank: int | None
     baseline: bool
     cells: tuple[Cell, ...]
     notes: tuple[int, ...] = ()
+    detail: str = ""
+    """What holds for all its cells, such as n=80."""
+    quality: str = ""
+    """How far the method's quality is from the baseline's, where its speed is shown."""
+    metric: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,20 +111,62 @@ class Table:
     footnotes: tuple[str, ...] = ()
     """Footnote 1 is the first."""
     ranked: bool = True
+    level: Level = "main"
+    subject: str = "Method"
+    """The head of the first column."""
+    above: str = ""
+    """What a reader should know before the first number, such as the machine."""
+    sortable: bool = True
+    """False where the values of a column are of different kinds."""
 
 
 @dataclass(slots=True)
-class _Footnotes:
+class Footnotes:
+    """The footnotes of one table, numbered as they come."""
+
     texts: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
+        """Return the number of a footnote; the same text has one number."""
         return self.texts.setdefault(text, len(self.texts) + 1)
 
 
-def boards(group: Group) -> tuple[Table, ...]:
-    """Return the tables of a group (speed, acceptance, quality) that have something to show."""
-    tables = (_speed(group), _acceptance(group), _quality(group))
-    return tuple(table for table in tables if table is not None and table.columns and table.rows)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One figure of all methods, and how a table shows it where that is not the metric's own way."""
+
+    name: str
+    """Of the metric."""
+    title: str = ""
+    domain: str = ""
+    """Empty for the overall figure."""
+    scale: float = 1
+    """Shown value over stored value, for another unit."""
+    unit: str | None = None
+    digits: int | None = None
+    neutral: bool = False
+    """Neither more nor less is better, so that nothing is bold."""
+    intervals: bool = True
+    detail: str = ""
+
+    @property
+    def kind(self) -> Metric:
+        """The metric as this table shows it."""
+        base = metric(self.name)
+        return replace(
+            base,
+            title=self.title or base.title,
+            unit=base.unit if self.unit is None else self.unit,
+            digits=base.digits if self.digits is None else self.digits,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A column with its cells, one a method."""
+
+    column: Column
+    cells: tuple[Cell, ...]
 
 
 def group_title(group: Group) -> str:
@@ -121,239 +176,149 @@ def group_title(group: Group) -> str:
 
 def format_value(value: float, kind: Metric) -> str:
     """Return a value as it is shown; only speedups carry their unit, others have it in the column's title."""
-    return f"{value:.{kind.digits}f}" + ("×" if kind.unit == "×" else "")
+    return f"{value:.{kind.digits}f}" + (kind.unit if kind.unit in ("×", "x") else "")
 
 
-def acceptance_across(results: Results) -> tuple[Table, ...]:
-    """Return one table per model and suite measured on several machines: τ side by side, not ranked.
+def figures_of(method: MethodResult, domain: str) -> dict[str, Figure]:
+    """Return the figures of a method in a domain, or its overall ones where `domain` is empty."""
+    return domain_figures(method, domain) if domain else method.overall
 
-    Acceptance is a property of target, drafter and text, not of the machine; speeds never stand side by side.
+
+def domain_figures(method: MethodResult, domain: str) -> dict[str, Figure]:
+    """Return the figures of a method in a domain; none where it lacks the domain."""
+    return method.domains.get(domain, DomainResult(domain=domain)).figures
+
+
+def lines_of(
+    order: Sequence[Standing], measures: Iterable[Measure], notes: Footnotes, *, show_n: bool = False
+) -> list[Line]:
+    """Return a line for each measure of which any method has a figure.
+
+    With `show_n` the counts stand in the head of the column where all methods agree, else in the cells; so do
+    the signatures, as footnotes.
     """
-    families: dict[tuple[str, str], list[Group]] = {}
-    for group in results.groups:
-        if any(usable(method.overall.get("acceptance_length")) is not None for method in group.methods):
-            families.setdefault((group.model, group.suite), []).append(group)
-    return tuple(
-        _across(model, suite, groups)
-        for (model, suite), groups in families.items()
-        if len({group.hardware for group in groups}) == len(groups) > 1
+    lines: list[Line] = []
+    for measure in measures:
+        figures = [figures_of(standing.method, measure.domain).get(measure.name) for standing in order]
+        if any(figure is not None for figure in figures):
+            lines.append(_line(measure, figures, notes, show_n=show_n))
+    return lines
+
+
+def _line(measure: Measure, figures: list[Figure | None], notes: Footnotes, *, show_n: bool) -> Line:
+    kind = measure.kind
+    counts, signatures = _shared(figures, _count), _shared(figures, lambda figure: figure.signature)
+    detail = (measure.detail, counts if show_n else "")
+    column = Column(
+        title=kind.title,
+        metric=measure.name,
+        unit=kind.unit,
+        domain=measure.domain,
+        higher_is_better=kind.higher_is_better,
+        notes=(notes.number(signatures),) if signatures else (),
+        detail=" · ".join(part for part in detail if part),
     )
+    shown = figures if measure.intervals else [figure and replace(figure, interval=None) for figure in figures]
+    cells = [figure_cell(figure, kind, notes, scale=measure.scale) for figure in shown]
+    for index, figure in enumerate(figures):
+        if figure is not None and cells[index].value is not None:
+            own_n = _count(figure) if show_n and not counts else ""
+            own_signature = (notes.number(figure.signature),) if figure.signature and not signatures else ()
+            cells[index] = replace(cells[index], detail=own_n, notes=cells[index].notes + own_signature)
+    return Line(column=column, cells=tuple(cells) if measure.neutral else _mark_best(cells, kind))
 
 
-def _across(model: str, suite: str, groups: list[Group]) -> Table:
-    notes = _Footnotes()
-    found = [{method.method: method.overall.get("acceptance_length") for method in group.methods} for group in groups]
-    names = sorted({name for column in found for name in column})
-    rows = []
-    for name in names:
-        cells = [_figure_cell(column.get(name), metric("acceptance_length"), notes) for column in found]
-        rows.append(Row(method=name, rank=None, baseline=False, cells=tuple(cells)))
-    columns = [Column(title=group.hardware or "not stated", metric="acceptance_length") for group in groups]
-    where = " · ".join(part for part in (model, suite) if part)
-    return Table(
-        key="across",
-        title="Acceptance length across machines" + (f": {where}" if where else ""),
-        caption="τ, pooled over steps. Not ranked: only speeds of one machine can be compared.",
-        columns=tuple(columns),
-        rows=tuple(rows),
-        footnotes=tuple(notes.texts),
-        ranked=False,
-    )
-
-
-def _speed(group: Group) -> Table | None:
-    if headline(group) != "speedup":
-        return None
-    notes = _Footnotes()
-    order = standings(group, "speedup")
-    keys = [("speedup", "", "Overall"), ("acceptance_length", "", "τ")]
-    keys += [("speedup", domain, domain) for domain in group.domains]
-    keys += [(name, "", title) for name, title in _SPEED]
-    columns, cells = _figure_columns(group, order, keys, notes)
-    outputs = [standing.method.output for standing in order]
-    claims = [{True: "yes", False: "no", None: ""}[standing.method.lossless] for standing in order]
-    # The class of the output stands beside the headline: a lossy speedup is another kind of figure.
-    for place, title, words in ((1, "Output", outputs), (len(columns) + 1, "Lossless", claims)):
-        if any(words):
-            columns.insert(place, Column(title=title, words=True))
-            cells.insert(place, [Cell(text=word or _NOTHING) for word in words])
-    counts = [standing.method.overall.get("speedup", Figure(value=None)).n for standing in order]
-    if any(count is not None for count in counts):
-        columns.append(Column(title="n"))
-        cells.append([Cell(text=_NOTHING if n is None else str(n), value=n) for n in counts])
-    caption = f"Speedup over {group.baseline}, end to end; overall is the geometric mean over domains."
-    return _with_bars(_table("speed", "Speed", caption, group, order, columns, cells, notes, ranked=True))
-
-
-def _acceptance(group: Group) -> Table | None:
-    notes = _Footnotes()
-    order = standings(group, "acceptance_length")
-    keys = [("acceptance_length", "", "τ")]
-    keys += [("acceptance_length", domain, domain) for domain in group.domains]
-    keys += [(name, "", title) for name, title in _ACCEPTANCE[1:]]
-    columns, cells = _figure_columns(group, order, keys, notes)
-    if headline(group) == "speedup" and all(not column.domain and column.title in ("τ", "α") for column in columns):
-        return None  # the speed board shows these two already
-    caption = "Acceptance length τ, pooled over steps: tokens per step. Ranked by τ."
-    return _table("acceptance", "Acceptance", caption, group, order, columns, cells, notes, ranked=True)
-
-
-def _quality(group: Group) -> Table | None:
-    notes = _Footnotes()
-    order = standings(group, headline(group))
-    keys: dict[tuple[str, str, str], None] = {}
-    for domain in group.domains:
-        for method in group.methods:
-            for name in _domain_figures(method, domain):
-                if metric(name).kind == "quality":
-                    keys[name, domain, f"{domain} · {metric(name).title}"] = None
-    columns, cells = _figure_columns(group, order, list(keys), notes, show_n=True)
-    changed = _mark_differences(group, order, columns, cells)
-    caption = "Quality of the written text, per domain."
-    if changed:
-        caption += f" Δ: difference from {group.baseline}, where the output is not identical."
-    return _table("quality", "Quality", caption, group, order, columns, cells, notes, ranked=False)
-
-
-def _table(
-    key: str,
-    title: str,
-    caption: str,
-    group: Group,
-    order: tuple[Standing, ...],
-    columns: list[Column],
-    cells: list[list[Cell]],
-    notes: _Footnotes,
-    *,
-    ranked: bool,
-) -> Table:
-    rows = []
-    for index, standing in enumerate(order):
-        mine = tuple(column[index] for column in cells)
-        told = {number for cell in mine for number in cell.notes}
-        remark: tuple[int, ...] = ()
-        if ranked and standing.rank is None and standing.reason and notes.texts.get(standing.reason) not in told:
-            remark = (notes.number(standing.reason),)
-        rows.append(
-            Row(
-                method=standing.method.method,
-                rank=standing.rank if ranked else None,
-                baseline=standing.method.method == group.baseline,
-                cells=mine,
-                notes=remark,
-            )
-        )
-    return Table(
-        key=key,
-        title=title,
-        caption=caption,
-        columns=tuple(columns),
-        rows=tuple(rows),
-        footnotes=tuple(notes.texts),
-        ranked=ranked,
-    )
-
-
-def _figure_columns(
-    group: Group,
-    order: tuple[Standing, ...],
-    keys: Iterable[tuple[str, str, str]],
-    notes: _Footnotes,
-    *,
-    show_n: bool = False,
-) -> tuple[list[Column], list[list[Cell]]]:
-    """Return a column and its cells for each (metric, domain, title) of which any method has a figure."""
-    columns: list[Column] = []
-    cells: list[list[Cell]] = []
-    for name, domain, title in keys:
-        figures = [_figures(standing.method, domain).get(name) for standing in order]
-        if all(figure is None for figure in figures):
-            continue
-        kind = metric(name)
-        counts, signatures = _shared(figures, _count), _shared(figures, lambda figure: figure.signature)
-        columns.append(
-            Column(
-                title=title,
-                metric=name,
-                domain=domain,
-                higher_is_better=kind.higher_is_better,
-                headline=not domain and name in ("speedup", "acceptance_length") and not columns,
-                notes=(notes.number(signatures),) if signatures else (),
-                detail=counts if show_n and counts else "",
-            )
-        )
-        column = [_figure_cell(figure, kind, notes) for figure in figures]
-        for index, figure in enumerate(figures):
-            if figure is not None and usable(figure) is not None:
-                own_n = _count(figure) if show_n and not counts else ""
-                own_signature = (notes.number(figure.signature),) if figure.signature and not signatures else ()
-                detail = " ".join(part for part in (column[index].detail, own_n) if part)
-                column[index] = replace(column[index], detail=detail, notes=column[index].notes + own_signature)
-        cells.append(_mark_best(column, kind))
-    return columns, cells
-
-
-def _figure_cell(figure: Figure | None, kind: Metric, notes: _Footnotes) -> Cell:
+def figure_cell(figure: Figure | None, kind: Metric, notes: Footnotes, *, scale: float = 1) -> Cell:
+    """Return the cell of one figure: its value with its interval, or n/a with the reason as a footnote."""
     value = usable(figure)
     if value is None or figure is None:
         return Cell(text=NOT_AVAILABLE, missing=True, notes=(notes.number(why_missing(figure)),))
-    detail = ""
+    interval = ""
     if figure.interval is not None:
-        detail = f"[{figure.interval.low:.{kind.digits}f}, {figure.interval.high:.{kind.digits}f}]"
-    return Cell(text=format_value(value, kind), value=value, detail=detail)
+        low, high = figure.interval.low * scale, figure.interval.high * scale
+        interval = f"[{low:.{kind.digits}f}, {high:.{kind.digits}f}]"
+    return Cell(text=format_value(value * scale, kind), value=value * scale, interval=interval)
 
 
-def _mark_best(column: list[Cell], kind: Metric) -> list[Cell]:
-    values = [cell.value for cell in column if cell.value is not None]
-    if not values:
-        return column
-    best = max(values) if kind.higher_is_better else min(values)
-    return [replace(cell, best=cell.value == best) for cell in column]
+def assemble(
+    table: Table,
+    group: Group,
+    order: Sequence[Standing],
+    lines: Sequence[Line],
+    notes: Footnotes,
+    *,
+    qualities: Sequence[str] = (),
+    show_why: bool = False,
+) -> Table | None:
+    """Return `table` with these lines as its columns and a row for each method.
 
+    None if there is nothing to show: no line at all or, but for the main tables, no cell with a value.
 
-def _mark_differences(
-    group: Group, order: tuple[Standing, ...], columns: list[Column], cells: list[list[Cell]]
-) -> bool:
-    """Add to each score of a method with other output its difference from the baseline; return if any was."""
-    home = [index for index, standing in enumerate(order) if standing.method.method == group.baseline]
-    added = False
-    for column, line in zip(columns, cells, strict=True):
-        base = line[home[0]].value if home else None
-        for index, standing in enumerate(order):
-            value = line[index].value
-            if base is None or value is None or standing.method.output in ("", "identical"):
-                continue
-            difference = f"Δ {value - base:+.{metric(column.metric).digits}f}"
-            detail = " ".join(part for part in (line[index].detail, difference) if part)
-            line[index] = replace(line[index], detail=detail)
-            added = True
-    return added
-
-
-def _with_bars(table: Table) -> Table:
-    is_bar = [column.metric == "speedup" for column in table.columns]
-    values = [
-        cell.value for row in table.rows for cell, bar in zip(row.cells, is_bar, strict=True) if bar and cell.value
-    ]
-    top = max(values, default=0.0)
-    if top <= 0:
-        return table
+    `qualities` go to the rows. A method without a rank gets its reason as a footnote where the table is ranked or
+    `show_why` is set, unless one of its cells says so already.
+    """
+    has_value = any(cell.value is not None for line in lines for cell in line.cells)
+    if not lines or not order or not (has_value or table.level == "main"):
+        return None
     rows = []
-    for row in table.rows:
-        cells = [
-            replace(cell, share=cell.value / top) if bar and cell.value is not None and cell.value > 0 else cell
-            for cell, bar in zip(row.cells, is_bar, strict=True)
-        ]
-        rows.append(replace(row, cells=tuple(cells)))
-    return replace(table, rows=tuple(rows))
+    for index, standing in enumerate(order):
+        cells = tuple(line.cells[index] for line in lines)
+        told = {number for cell in cells for number in cell.notes}
+        remark: tuple[int, ...] = ()
+        if (table.ranked or show_why) and standing.rank is None and standing.reason:
+            remark = () if notes.texts.get(standing.reason) in told else (notes.number(standing.reason),)
+        rows.append(
+            Row(
+                method=standing.method.method,
+                rank=standing.rank if table.ranked else None,
+                baseline=standing.method.method == group.baseline,
+                cells=cells,
+                notes=remark,
+                quality=qualities[index] if qualities else "",
+            )
+        )
+    columns = tuple(line.column for line in lines)
+    return replace(table, columns=columns, rows=tuple(rows), footnotes=tuple(notes.texts))
 
 
-def _figures(method: MethodResult, domain: str) -> dict[str, Figure]:
-    return _domain_figures(method, domain) if domain else method.overall
+def oriented(table: Table, subject: str = "Figure") -> Table:
+    """Return the table with its longer side going down: turned where it has more columns than rows."""
+    return turned(table, subject) if len(table.columns) > len(table.rows) else table
 
 
-def _domain_figures(method: MethodResult, domain: str) -> dict[str, Figure]:
-    return method.domains.get(domain, DomainResult(domain=domain)).figures
+def turned(table: Table, subject: str = "Figure") -> Table:
+    """Return the table with a row for each measure and a column for each method, which then cannot be sorted."""
+    columns = tuple(
+        Column(
+            title=row.method,
+            notes=row.notes,
+            detail=" · ".join(part for part in ("baseline" if row.baseline else "", row.detail) if part),
+            quality=row.quality,
+        )
+        for row in table.rows
+    )
+    rows = tuple(
+        Row(
+            method=column.title,
+            rank=None,
+            baseline=False,
+            cells=tuple(row.cells[index] for row in table.rows),
+            notes=column.notes,
+            detail=column.detail,
+            metric=column.metric,
+            unit=column.unit,
+        )
+        for index, column in enumerate(table.columns)
+    )
+    return replace(table, columns=columns, rows=rows, ranked=False, subject=subject, sortable=False)
+
+
+def _mark_best(cells: list[Cell], kind: Metric) -> tuple[Cell, ...]:
+    values = [cell.value for cell in cells if cell.value is not None]
+    if not values or (len(values) > 1 and len(set(values)) == 1):
+        return tuple(cells)  # where all are equal, bold would say nothing
+    best = max(values) if kind.higher_is_better else min(values)
+    return tuple(replace(cell, best=cell.value == best) for cell in cells)
 
 
 def _count(figure: Figure | None) -> str:

@@ -7,7 +7,7 @@
     return (name || cell).textContent.trim();
   };
   const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  for (const table of document.querySelectorAll("table.board")) {
+  for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
     const original = [...body.rows];
     const heads = [...table.tHead.rows[0].cells];

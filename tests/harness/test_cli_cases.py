@@ -40,10 +40,10 @@ def ranks(group):
 
 
 def table(folder, group=0):
-    """Cells of the n-th table of the Markdown page."""
-    text = (folder / "leaderboard.md").read_text(encoding="utf-8")
-    blocks = [block for block in text.split("\n\n") if block.startswith("|")]
-    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in blocks[group].strip().split("\n")]
+    """Cells of the first table of the n-th group of the Markdown page."""
+    text = (folder / "leaderboard.md").read_text(encoding="utf-8").split("\n## ")[1 + group]
+    block = next(block for block in text.split("\n\n") if block.startswith("|"))
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in block.strip().split("\n")]
 
 
 class Texts(HTMLParser):
@@ -80,6 +80,16 @@ def test_case_4_the_pooled_average_leads(board):
     rows = table(folder)
     assert [row[1].strip() for row in rows[2:]] == ["B", "A"]
     assert any("mean of per-sample values" in cell for cell in rows[0])
+
+
+def test_show_has_the_details_only_where_they_are_asked_for(cli):
+    (path,) = DATA.glob("10*")
+    short, long = cli("show", path), cli("show", path, "--all")
+    assert (short.code, long.code) == (0, 0)
+    assert "with --all also: Speedup, by every definition" in " ".join(short.out.split())
+    assert "Plain mean of domains" not in short.out
+    assert "Speedup, by every definition" in long.out
+    assert "with --all" not in long.out
 
 
 def test_case_10_no_baseline_for_one_model(board):

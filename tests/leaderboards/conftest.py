@@ -1,9 +1,11 @@
-"""One fixed board that shows every kind of cell, and a reader that sees a page as a browser's text would."""
+"""Fixed boards that show every kind of cell, and a reader that sees a page as a browser's text would."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from draftboard.leaderboards import boards
 from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult, Results
 
 
@@ -126,3 +128,132 @@ def board():
         notes=("2 samples skipped in every method",),
     )
     return Results(groups=(group,))
+
+
+SPEC_BENCH = ("mt_bench", "translation", "summarization", "qa", "math_reasoning", "rag")
+
+
+def _domain(name, speedup, n, **figures):
+    found = {
+        "speedup": Figure(value=speedup, n=n),
+        "speedup_specbench": Figure(value=speedup + 0.05, n=n),
+        "acceptance_length": Figure(value=speedup + 1, n=n),
+    }
+    return DomainResult(domain=name, figures=found | figures, samples=n)
+
+
+def _overall(mean, accepted, **figures):
+    found = {
+        "speedup": Figure(value=mean, n=480, interval=Interval(low=mean - 0.1, high=mean + 0.1)),
+        "speedup_pooled": Figure(value=mean + 0.01, n=480),
+        "speedup_gm": Figure(value=mean - 0.02, n=480),
+        "speedup_specbench": Figure(value=mean + 0.05, n=480),
+        "spec_bench_mean_accepted": Figure(value=accepted, n=480),
+        "acceptance_length": Figure(value=accepted + 0.01, n=480),
+    }
+    return found | figures
+
+
+@pytest.fixture
+def spec_bench():
+    """A group over Spec-Bench: the baseline, a lossless and a lossy method with details of quality and positions."""
+
+    def method(name, speedups, overall, scores, counts=None, **about):
+        domains = {
+            domain: _domain(domain, speedup, 80, **scores.get(domain, {}))
+            for domain, speedup in zip(SPEC_BENCH, speedups, strict=True)
+        }
+        counted = domains["math_reasoning"]
+        domains["math_reasoning"] = replace(counted, score_counts=counts or {})
+        return MethodResult(method=name, domains=domains, overall=overall, **about)
+
+    plain = method(
+        "autoregressive",
+        [1.0] * 6,
+        _overall(1.0, 1.0, ttft_s=Figure(value=0.0421, n=480), ttft_p99_s=Figure(value=0.0987, n=480)),
+        {
+            "translation": {
+                "bleu": Figure(value=30.0, n=80, interval=Interval(low=28.0, high=32.0)),
+                "chrf": Figure(value=55.0, n=80),
+                "bleu_clean": Figure(value=31.0, n=80),
+            },
+            "rag": {"f1": Figure(value=12.5, n=78)},
+            "math_reasoning": {
+                "accuracy": Figure(value=0.5, n=80),
+                "unparsed_rate": Figure(value=0.025, n=80),
+                "mean_words": Figure(value=90.0, n=80),
+            },
+        },
+        {"scored": 80, "failed": 0, "unparsed": 2, "rule:boxed": 60, "rule:stated": 18},
+    )
+    eagle = method(
+        "eagle2",
+        [2.5, 2.0, 2.1, 2.2, 2.6, 2.0],
+        _overall(2.22, 4.34, ttft_s=Figure(value=0.05, n=480)),
+        {},
+        output="identical",
+        lossless=True,
+        positions={
+            "joint": tuple(Figure(value=0.9 - 0.1 * k, n=1000 // 4**k) for k in range(5)),
+            "conditional": (Figure(value=0.9, n=1000), Figure(value=None, n=0, reason="no step came this far")),
+            "vllm": tuple(Figure(value=0.9 / 4**k, n=1000) for k in range(5)),
+        },
+    )
+    lossy = method(
+        "tss[pld]",
+        [3.0, 2.5, 2.6, 2.7, 3.1, 2.5],
+        _overall(2.72, 3.0, speedup_gm=Figure(value=None, reason="one sample without tokens")),
+        {
+            "translation": {
+                "bleu": Figure(value=28.5, n=80, interval=Interval(low=26.5, high=30.5)),
+                "chrf": Figure(value=54.0, n=80),
+                "bleu_clean": Figure(value=31.0, n=80),
+            },
+            "rag": {"f1": Figure(value=12.0, n=79)},
+            "math_reasoning": {
+                "accuracy": Figure(value=0.4, n=80),
+                "unparsed_rate": Figure(value=0.125, n=80),
+                "mean_words": Figure(value=60.0, n=80),
+            },
+        },
+        {"scored": 80, "failed": 0, "unparsed": 10, "rule:boxed": 70},
+        output="lossy",
+        lossless=False,
+    )
+    return Group(
+        model="vicuna-7b-v1.3",
+        hardware="one GPU",
+        suite="spec_bench",
+        conditions={"decoding": "greedy", "dtype": "float16", "batch size": "1"},
+        domains=SPEC_BENCH,
+        methods=(plain, eagle, lossy),
+    )
+
+
+@pytest.fixture
+def table_of():
+    """Finds a group's table by its key; None if there is none."""
+
+    def find(group, key):
+        return next((table for table in boards(group) if table.key == key), None)
+
+    return find
+
+
+@pytest.fixture
+def cell_of():
+    """Finds the cell of a method and a figure, however the table lies."""
+
+    def find(table, method, title):
+        heads, rows = [column.title for column in table.columns], [row.method for row in table.rows]
+        if table.sortable:
+            return table.rows[rows.index(method)].cells[heads.index(title)]
+        return table.rows[rows.index(title)].cells[heads.index(method)]
+
+    return find
+
+
+@pytest.fixture
+def notes_of():
+    """Reads the footnotes of a cell, a row or a column."""
+    return lambda table, part: [table.footnotes[number - 1] for number in part.notes]

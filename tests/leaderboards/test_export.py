@@ -87,3 +87,24 @@ def test_csv_text_is_no_formula_and_stays_on_one_line(board):
     assert {row[1] for row in rows[1:]} == {"'=1+1"}
     assert {row[5] for row in rows[1:]} == {"'@x -1"}
     assert text.count("\n") == len(rows)
+
+
+def test_csv_holds_positions_and_counts(spec_bench):
+    rows = rows_of(Results(groups=(spec_bench,)))
+    joint = {r["metric"]: (r["value"], r["n"]) for r in rows if r["metric"].startswith("position/joint/")}
+    assert list(joint) == [f"position/joint/{place}" for place in range(1, 6)]
+    assert joint["position/joint/1"] == ("0.9", "1000")
+    missing = next(r for r in rows if r["metric"] == "position/conditional/2")
+    assert (missing["value"], missing["reason"]) == ("", "no step came this far")
+    counts = {(r["method"], r["metric"]): r["value"] for r in rows if r["metric"].startswith("count/")}
+    assert counts["tss[pld]", "count/unparsed"] == "10"
+    assert counts["autoregressive", "count/rule:stated"] == "18"
+    details = {r["metric"] for r in rows if r["scope"] == "domain"}
+    assert {"unparsed_rate", "bleu_clean", "mean_words", "speedup_specbench"} <= details
+
+
+def test_json_holds_positions_and_counts(spec_bench):
+    data = strict(json_document(Results(groups=(spec_bench,))))
+    methods = {method["method"]: method for method in data["groups"][0]["methods"]}
+    assert methods["eagle2"]["positions"]["joint"][1]["n"] == 250
+    assert methods["tss[pld]"]["domains"]["math_reasoning"]["score_counts"]["rule:boxed"] == 70

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from draftboard.leaderboards import boards
 from draftboard.leaderboards.html import html
 from draftboard.results import Figure, Group, MethodResult, Results
 
@@ -117,7 +118,7 @@ def test_links_inside_the_page_lead_somewhere(page, board):
 
 def test_tables_are_accessible(page, board):
     parsed = page(html(board))
-    assert parsed.tags.count("table") == parsed.tags.count("caption") == 2
+    assert parsed.tags.count("table") == parsed.tags.count("caption") == len(boards(board.groups[0]))
     heads = [attributes for tag, attributes in parsed.attributes if tag == "th"]
     assert {attributes["scope"] for attributes in heads} == {"row", "col"}
 
@@ -126,6 +127,41 @@ def test_sorting_uses_the_unrounded_value(page, board):
     values = [a["data-value"] for tag, a in page(html(board)).attributes if tag == "td" and "data-value" in a]
     assert "1.951" in values
     assert "2.004" in values
+
+
+def test_details_are_behind_an_element_that_needs_no_script(page, spec_bench):
+    text = html(Results(groups=(spec_bench,)))
+    titles = [table.title for table in boards(spec_bench) if table.level == "detail"]
+    assert len(titles) >= 4
+    summaries = re.findall(r"<summary><h4><bdi>(.*?)</bdi></h4></summary>", text)
+    assert summaries == titles
+    assert page(text).tags.count("details") == len(titles) + 1  # and the glossary of their figures
+    assert text.index("<h3><bdi>Quality") < text.index("<h3><bdi>Acceptance") < text.index("<details")
+
+
+def test_a_turned_table_has_no_buttons_to_sort_it_by(spec_bench):
+    text = html(Results(groups=(spec_bench,)))
+    quality = text[text.index("<h3><bdi>Quality") : text.index("<h3><bdi>Acceptance")]
+    assert "<button" not in quality
+    assert 'class="board turned"' in quality
+
+
+def test_a_tile_of_a_lossy_method_says_what_it_lost(page, spec_bench):
+    texts = page(html(Results(groups=(spec_bench,)))).texts
+    tile = texts[texts.index("Fastest overall") : texts.index("Longest acceptance τ")]
+    assert [text.strip() for text in tile if text.strip()] == [
+        "Fastest overall",
+        "2.72×",
+        "tss[pld]",
+        "lossy",
+        "BLEU -1.5, Accuracy -0.100 (unparsed +0.100)",
+    ]
+
+
+def test_turns_under_another_prompt_are_told_with_the_method(page, spec_bench):
+    methods = (*spec_bench.methods[:-1], replace(spec_bench.methods[-1], diverged_turns=3))
+    texts = page(html(Results(groups=(replace(spec_bench, methods=methods),)))).texts
+    assert "3 turns under another prompt" in texts
 
 
 def test_several_groups_are_several_sections(page, board):

@@ -2,6 +2,10 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+from markdown_it import MarkdownIt
+
+from draftboard.leaderboards import boards
 from draftboard.leaderboards.markdown import markdown
 from draftboard.results import Figure, Group, MethodResult, Results
 
@@ -20,8 +24,25 @@ def test_golden(board):
     check_golden("leaderboard.md", markdown(board))
 
 
-def test_each_row_of_a_table_has_as_many_columns_as_its_header(board):
-    for block in markdown(board).split("\n\n"):
+def test_golden_of_layouts_and_details(spec_bench):
+    check_golden("spec-bench.md", markdown(Results(groups=(spec_bench,))))
+
+
+def test_details_open_on_demand_and_still_hold_tables(spec_bench):
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown(Results(groups=(spec_bench,))))
+    blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
+    tables = [table for table in boards(spec_bench) if table.level == "detail"]
+    assert blocks == [
+        part for table in tables for part in ("<details>", f"<summary>{table.title}</summary>", "</details>")
+    ]
+    assert sum(token.type == "table_open" for token in tokens) == len(boards(spec_bench))
+
+
+@pytest.mark.parametrize("name", ["board", "spec_bench"])
+def test_each_row_of_a_table_has_as_many_columns_as_its_header(name, request):
+    found = request.getfixturevalue(name)
+    results = found if isinstance(found, Results) else Results(groups=(found,))
+    for block in markdown(results).split("\n\n"):
         if block.startswith("|"):
             lines = block.strip().split("\n")
             assert len({len(re.split(r"(?<!\\)\|", line)) for line in lines}) == 1

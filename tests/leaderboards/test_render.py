@@ -2,24 +2,25 @@ import errno
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from draftboard.errors import UserError
+from draftboard.leaderboards import boards, terminal_table
 from draftboard.leaderboards import render as render_board
-from draftboard.leaderboards import terminal_table
-from draftboard.results import Figure, Group, MethodResult, Results
+from draftboard.results import Figure, Group, Interval, MethodResult, Results
 from draftboard.results_file import read_results
 
 NAMES = ["index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md"]
 
 
-def printed(group, width=200):
+def printed(group, width=200, **how):
     console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
     try:
-        console.print(terminal_table(group))
+        console.print(terminal_table(group, **how))
     finally:
         console.file.close()
     return console.export_text()
@@ -35,6 +36,12 @@ def test_writes_four_files_that_are_the_same_each_time(board, tmp_path):
 
 def test_what_was_rendered_can_be_rendered_again(board, tmp_path):
     first = render_board(board, tmp_path / "a")
+    second = render_board(read_results(tmp_path / "a" / "leaderboard.json"), tmp_path / "b")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_board_with_every_kind_of_table_is_read_back_too(spec_bench, tmp_path):
+    first = render_board(Results(groups=(spec_bench,)), tmp_path / "a")
     second = render_board(read_results(tmp_path / "a" / "leaderboard.json"), tmp_path / "b")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
@@ -87,6 +94,52 @@ def test_terminal_keeps_markup_and_escapes_inert():
     method = MethodResult(method=name, overall={"speedup": Figure(value=1.0)})
     text = printed(Group(model=name, hardware="", suite="", methods=(method,)))
     assert text.count("[bold red]x[/bold red] \ufffd[31m :smile: [link=http://a]b[/link]") == 2
+
+
+def test_the_terminal_shows_the_main_tables_and_names_the_others(spec_bench):
+    text = printed(spec_bench)
+    titles = {
+        level: [t.title for t in boards(spec_bench) if t.level == level] for level in ("main", "layout", "detail")
+    }
+    lines = [line.strip() for line in text.splitlines()]
+    assert [title for title in titles["main"] if title not in lines] == []
+    assert not set(titles["layout"] + titles["detail"]) & set(lines)
+    told = text[text.index("with --all also: ") :].replace("\n", " ")
+    assert [title for title in titles["layout"] + titles["detail"] if title not in told] == []
+
+
+def test_the_terminal_shows_every_table_where_it_is_asked_to(spec_bench):
+    lines = [line.strip() for line in printed(spec_bench, every=True).splitlines()]
+    assert [table.title for table in boards(spec_bench) if table.title not in lines] == []
+    assert not [line for line in lines if line.startswith("with --all")]
+
+
+def test_the_terminal_shows_only_the_ranking_at_the_end_of_a_run(spec_bench):
+    text = printed(spec_bench, headline_only=True)
+    assert "Speed by domain" in text
+    assert "Quality" not in text
+    assert "--all" not in text
+
+
+@pytest.mark.parametrize("how", [{}, {"headline_only": True}, {"every": True}])
+def test_the_terminal_tells_a_lossy_methods_quality_with_its_speed(spec_bench, how):
+    text = printed(spec_bench, width=80, **how)
+    assert "tss[pld]: BLEU -1.5, Accuracy -0.100 (unparsed +0.100)" in text
+    assert text.index("tss[pld]: BLEU") < text.index("Speed by domain")
+
+
+def test_the_terminal_keeps_intervals_to_the_whole_tables(spec_bench):
+    domains = {
+        name: replace(
+            domain,
+            figures={**domain.figures, "speedup": Figure(value=2.5, n=80, interval=Interval(low=2.25, high=2.75))},
+        )
+        for name, domain in spec_bench.methods[1].domains.items()
+    }
+    methods = (spec_bench.methods[0], replace(spec_bench.methods[1], domains=domains))
+    group = replace(spec_bench, methods=methods)
+    assert "[2.25, 2.75]" not in printed(group)
+    assert "[2.25, 2.75]" in printed(group, every=True)
 
 
 @pytest.mark.parametrize("case", ["04", "10", "12", "13", "14", "15"])

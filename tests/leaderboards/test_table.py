@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draftboard.leaderboards.board import acceptance_across, boards
 from draftboard.leaderboards.ranking import missing_reasons, standings
-from draftboard.leaderboards.table import acceptance_across, boards
 from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
 
 
@@ -52,8 +52,8 @@ def test_a_value_that_is_none_or_not_finite_is_shown_as_missing_with_a_reason(va
 
 def test_bold_follows_the_direction_of_the_metric_and_marks_all_ties(board):
     table = table_of(board.groups[0], "speed")
-    assert cell_of(table, "tss[pld]", "TTFT (s)").best
-    assert not cell_of(table, "autoregressive", "TTFT (s)").best
+    assert cell_of(table, "tss[pld]", "TTFT (ms)").best
+    assert not cell_of(table, "autoregressive", "TTFT (ms)").best
     assert [row.method for row in table.rows if cell_of(table, row.method, "τ").best] == [
         "a|b*c*",
         "samd[token_recycling]",
@@ -119,7 +119,7 @@ def test_scores_with_different_signatures_carry_their_own():
 
 
 def test_an_interval_stands_beside_its_value(board):
-    assert cell_of(table_of(board.groups[0], "speed"), "tss[pld]", "Overall").detail == "[1.90, 2.00]"
+    assert cell_of(table_of(board.groups[0], "speed"), "tss[pld]", "Overall").interval == "[1.90, 2.00]"
 
 
 def test_groups_rank_apart_and_only_acceptance_stands_side_by_side():
