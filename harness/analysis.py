@@ -78,10 +78,14 @@ def domain_labels(samples: Iterable[SampleRecord]) -> dict[str, str]:
     suites: dict[str, set[str]] = {}
     for record in samples:
         suites.setdefault(record.domain, set()).add(record.suite)
-    return {
-        record.key: record.domain if len(suites[record.domain]) == 1 else f"{record.suite}: {record.domain}"
-        for record in samples
-    }
+    return {record.key: _domain_label(record, alone=len(suites[record.domain]) == 1) for record in samples}
+
+
+def _domain_label(record: SampleRecord, *, alone: bool) -> str:
+    if alone:
+        return record.domain
+    # `mmlu: mmlu` and `mmlu/letter: mmlu` would say it twice.
+    return record.suite if record.suite.partition("/")[0] == record.domain else f"{record.suite}: {record.domain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +175,7 @@ def _method(context: _Context, table: dict[str, Any]) -> MethodResult:
             *_failures(mine),
             *_unpaired(pairing, context),
             *_ended_at_once(part.turns),
+            *_without_time(part.turns),
             *_gap({name: domains[name].figures for name in timed}),
         ),
         positions=positions(part.turns) if timed else {},
@@ -337,6 +342,11 @@ def _ended_at_once(turns: Sequence[TurnFacts]) -> tuple[str, ...]:
     if not count:
         return ()
     return (f"{count} of {len(turns)} turns ended with their first emission and are in no decode-only figure",)
+
+
+def _without_time(turns: Sequence[TurnFacts]) -> tuple[str, ...]:
+    count = sum(not turn.seconds for turn in turns)
+    return (f"{count} of {len(turns)} turns took no time and are in no figure of speed",) if count else ()
 
 
 def _gap(domains: dict[str, dict[str, Figure]]) -> tuple[str, ...]:

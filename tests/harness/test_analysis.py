@@ -342,14 +342,18 @@ def test_quality_is_the_mean_over_rounds_and_keeps_signature_and_reason():
     assert method_of(run).domains["qa"].figures["bleu"].reason == "no references"
 
 
-def test_domains_of_two_suites_are_told_apart_only_where_they_share_a_word():
-    def sample(suite, domain):
-        return SampleRecord(
-            key=f"{suite}/{domain}", suite=suite, sample_id=domain, domain=domain, category="", turns=["?"]
-        )
+def of_domain(suite, domain):
+    return SampleRecord(key=f"{suite}/{domain}", suite=suite, sample_id=domain, domain=domain, category="", turns=["?"])
 
-    labels = domain_labels([sample("a", "qa"), sample("b", "qa"), sample("b", "rag")])
+
+def test_domains_of_two_suites_are_told_apart_only_where_they_share_a_word():
+    labels = domain_labels([of_domain("a", "qa"), of_domain("b", "qa"), of_domain("b", "rag")])
     assert labels == {"a/qa": "a: qa", "b/qa": "b: qa", "b/rag": "rag"}
+
+
+def test_variants_of_one_suite_are_named_once():
+    labels = domain_labels([of_domain(suite, "mmlu") for suite in ("mmlu", "mmlu/letter", "mine")])
+    assert list(labels.values()) == ["mmlu", "mmlu/letter", "mine: mmlu"]
 
 
 def test_runs_never_share_a_group():

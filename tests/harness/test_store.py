@@ -250,7 +250,7 @@ def test_ctrl_c_and_kill_leave_runs_that_resume_to_the_same_cells(
     run, tmp_path, slow, outputs, model, questions, shared_cache
 ):
     plan = tmp_path / "plan.toml"
-    plan.write_text('method = ["pld"]\n[[methods]]\nmethod = "slow"\npause_s = 0.04\n')
+    plan.write_text('method = ["pld"]\n[[methods]]\nmethod = "slow"\npause_s = 0.1\n')
     extra = ("--plugin", slow, "--warmup", "none")
     assert run(plan, *extra, out=tmp_path / "whole").code == 0
     whole = outputs(tmp_path / "whole")
