@@ -16,8 +16,9 @@ from cyclopts import App, CycloptsError, Parameter
 import draftboard
 from draftboard.errors import UserError
 from draftboard.exchange_cli import export_app, import_app
+from draftboard.leaderboards.text import terminal_text
 from draftboard.methods.errors import MethodError
-from draftboard.options import RunOptions, merged, read_options
+from draftboard.options import RunOptions, Whole, merged, read_options
 from draftboard.suites.errors import SuiteError
 
 __all__ = ["app", "main"]
@@ -220,10 +221,10 @@ def suite_show(
     name: str,
     /,
     *,
-    prompts: int = 1,
-    shots: int | None = None,
+    prompts: Annotated[int, Whole] = 1,
+    shots: Annotated[int | None, Whole] = None,
     qa_references: str | None = None,
-    seed: int = 0,
+    seed: Annotated[int, Whole] = 0,
     plugin: Plugins = (),
     json: AsJson = False,
 ) -> int:
@@ -357,12 +358,12 @@ def _guarded(tokens: list[str], debug: bool) -> int:
     except CycloptsError as error:
         if debug:
             raise
-        print(f"draftboard: {error}\nSee draftboard --help.", file=sys.stderr)
+        print(f"draftboard: {_shown(error)}\nSee draftboard --help.", file=sys.stderr)
         return 2
     except (UserError, SuiteError, MethodError) as error:
         if debug:
             raise
-        print(f"draftboard: {error}", file=sys.stderr)
+        print(f"draftboard: {_shown(error)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader of our output has gone (a pager, head): nothing is wrong, and nothing more can be said.
@@ -380,6 +381,11 @@ def _guarded(tokens: list[str], debug: bool) -> int:
         print(f"draftboard: {where}{error.strerror or error}\nRun it with --debug for the place.", file=sys.stderr)
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _shown(error: Exception) -> str:
+    """Its lines, without what a terminal would obey: they quote files."""
+    return "\n".join(terminal_text(line) for line in str(error).split("\n"))
 
 
 def _mute() -> None:

@@ -96,13 +96,14 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
     print(f"plan is valid: {len(plan.entries)} methods × {len(records)} samples × {plan.repeats} = {plan.cells} cells")
     for suite in plan.suites:
         counts = ", ".join(f"{domain} {count}" for domain, count in suite.counts.items())
-        print(f"  {suite.name}: {len(suite.samples)} samples, {counts}")
+        print(terminal_text(f"  {suite.name}: {len(suite.samples)} samples, {counts}"))
         for note in suite.notes:
-            print(f"    note: {note}")
+            print(f"    note: {terminal_text(note)}")
     print(f"  methods: {', '.join(entry.label for entry in plan.entries)}")
     print(f"  prompts: {tokens[0]} to {tokens[-1]} tokens, template {reader.template.name}, window {reader.window}")
     if long:
-        print(f"  {len(long)} prompt(s) do not fit the window and will be skipped: {', '.join(long[:5])}")
+        named = terminal_text(", ".join(long[:5]))
+        print(f"  {len(long)} prompt(s) do not fit the window and will be skipped: {named}")
     return 0
 
 
@@ -183,10 +184,11 @@ def score_command(source: Path, *, as_json: bool, run_code: bool = False, unisol
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(records), indent=1) + b"\n")
         return int(broken)
     for record in records:
-        print(f"{record.method} · {record.domain} · round {record.repeat}: {_told(record.scores.values)}")
+        where = f"{record.method} · {record.domain} · round {record.repeat}"
+        print(terminal_text(f"{where}: {_told(record.scores.values)}"))
         extras = {name: value for name, value in record.scores.extras.items() if value.value is not None}
         if extras:
-            print(f"    {_told(extras)}")
+            print("    " + terminal_text(_told(extras)))
         if record.scores.signature:
             print(f"    {record.scores.signature}")
     if not records:

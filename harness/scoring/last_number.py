@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from draftboard.scoring.records import Answer, Item, Scores, mean_value, nothing_scored, score_each
+from draftboard.scoring.records import Answer, Item, Scores, score_each
 from draftboard.scoring.registry import register_scorer
 
 __all__ = ["final_number", "find_numbers", "gold_number", "number_value", "score_last_number"]
@@ -16,9 +16,10 @@ _GROUP = r"[,\u00a0\u202f]"
 _NUMBER = rf"[-+]?{_CURRENCY}?(?:(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
 _FIND = re.compile(rf"(?<![0-9.]){_NUMBER}")
 _NOT_DIGITS = re.compile(rf"{_CURRENCY}|{_GROUP}")
-# A marker counts when its number follows at once: `#### Step 3` is a heading, not an answer.
-_ANSWER = r"(?:(?:final )?answer(?: is)?[ \t]*[:=]?[ \t]*)?"
-_MARKED = re.compile(rf"####[ \t]*{_ANSWER}[*_`(]*({_NUMBER})", re.IGNORECASE)
+# "#### Step 3: …" and "#### 1. First …" are headings of Markdown, not answers.
+_COUNTED = re.compile(r"\b(?:step|part|case|question|problem|example|section|method|phase)\s*[#.:]?\s*$", re.IGNORECASE)
+_LISTED = re.compile(r"[.)][ \t]+[*_]*[^\W\d_]")
+_ANNOUNCES = re.compile(r"\banswer\b|[:=][\s*_]*$", re.IGNORECASE)
 _FOLD = str.maketrans("−－﹣＋．＄￥٬٫＃", "---+.$¥,.#")
 _SIGNATURE = "rule:hash-or-last|compare:decimal|draftboard:1"
 
@@ -47,12 +48,24 @@ def number_value(number: str) -> Decimal:
 def final_number(text: str) -> str | None:
     """Return the number after the last `####`, or else the last number of the text, or None."""
     folded = _folded(text)
-    start = folded.rfind("####")
-    marked = _MARKED.match(folded, start) if start >= 0 else None
-    if marked:
-        return marked.group(1)
+    marked = _marked_number(folded)
+    if marked is not None:
+        return marked
     numbers = _FIND.findall(folded)
     return numbers[-1] if numbers else None
+
+
+def _marked_number(folded: str) -> str | None:
+    """Return the first number of the line that the last `####` begins, or of the next if that only announces it."""
+    _, mark, rest = folded.rpartition("####")
+    line, _, below = rest.partition("\n")
+    if mark and not _FIND.search(line) and (not line.strip("*_ \t\r") or _ANNOUNCES.search(line)):
+        line, _, below = below.lstrip().partition("\n")
+    number = _FIND.search(line) if mark else None
+    if number is None or _COUNTED.search(line, 0, number.start()):
+        return None
+    listed = not line[: number.start()].strip("*_ \t") and _LISTED.match(line, number.end())
+    return None if listed and _FIND.search(below) else number.group()
 
 
 def gold_number(reference: str) -> Decimal | None:
@@ -69,7 +82,6 @@ def score_last_number(answers: Sequence[Answer]) -> Scores:
     bound: the right number occurs somewhere), `unparsed_rate`. An answer without a number is wrong and
     counted as `unparsed`.
     """
-    unparsed: dict[str, float] = {}
 
     def measure(item: Item) -> dict[str, float] | None:
         golds = {gold for gold in map(gold_number, item.references) if gold is not None}
@@ -77,13 +89,13 @@ def score_last_number(answers: Sequence[Answer]) -> Scores:
             return None
         numbers = [number_value(number) for number in find_numbers(item.text)]
         final = final_number(item.text)
-        unparsed[item.key] = float(final is None)
         right = float(final is not None and number_value(final) in golds)
         return {
             "accuracy": right,
             "hash_number": right,
             "last_number": float(bool(numbers) and numbers[-1] in golds),
             "any_number": float(not golds.isdisjoint(numbers)),
+            "unparsed_rate": float(final is None),
         }
 
     scores = score_each(
@@ -91,12 +103,8 @@ def score_last_number(answers: Sequence[Answer]) -> Scores:
         scorer="last_number",
         signature=_SIGNATURE,
         metrics=("accuracy",),
-        extras=("hash_number", "last_number", "any_number"),
+        extras=("hash_number", "last_number", "any_number", "unparsed_rate"),
         measure=measure,
     )
-    rate = mean_value(unparsed.values(), reason=nothing_scored(scores.counts))
-    return replace(
-        scores,
-        extras={**scores.extras, "unparsed_rate": rate},
-        counts={**scores.counts, "unparsed": int(sum(unparsed.values()))},
-    )
+    unparsed = int(sum(scores.per_sample["unparsed_rate"].values()))
+    return replace(scores, counts={**scores.counts, "unparsed": unparsed})

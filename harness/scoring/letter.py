@@ -8,10 +8,10 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from draftboard.scoring.records import Answer, Item, Scores, Value, score_each
+from draftboard.scoring.records import Answer, Item, Scores, Value, mean_value, score_each
 from draftboard.scoring.registry import register_scorer
 from draftboard.scoring.texts import unicode_tokens
 
@@ -44,12 +44,13 @@ def _last(pattern: str, text: str) -> str | None:
 
 def _boxed(text: str, letters: str) -> str | None:
     macro = r"(?:\\[a-z]+\s*\{\s*)?"
-    return _last(rf"\\f?boxed\s*\{{\s*{macro}[(\[]?\s*([{letters}])\s*(?:[)\].:,][^{{}}]*)?\}}", text)
+    # After the letter only its option may follow ("C. nucleus"): in "A, B" no letter is settled on.
+    return _last(rf"\\(?:f?boxed|fbox)\s*\{{\s*{macro}[(\[]?\s*([{letters}])\s*(?:[)\].:][^{{}}]*)?\}}", text)
 
 
 def _stated(text: str, letters: str) -> str | None:
     lower = letters.lower()
-    link = r"\s*(?:is|:|=|would\s+be|should\s+be|must\s+be)"
+    link = r"\s*(?:is|:|=|equals|would\s+be|should\s+be|must\s+be)"
     again = r"(?:\s*(?:option|choice)\b)?(?:\s*:)?"
     ended = r"(?=[^\S\n]*(?:[)\]}.,:;!?]|$))"
     # Over a line break an article could follow ("Answer:\nA car …"), so there the letter must be closed off.
@@ -74,7 +75,9 @@ def _lone_line(text: str, letters: str) -> str | None:
 
 
 def _mentioned(text: str, letters: str) -> set[str]:
-    named = rf"\b(?i:option|choice|answer)[^\S\n]+[(\[]?([{letters}])(?![^\W_])|\(([{letters}])\)"
+    # With nine options and more, "the answer I would give" holds a pronoun.
+    pronoun = r"(?!I[^\S\n]+[a-z])"
+    named = rf"\b(?i:option|choice|answer)[^\S\n]+[(\[]?{pronoun}([{letters}])(?![^\W_])|\(([{letters}])\)"
     return {first or second for first, second in re.findall(named, text)}
 
 
@@ -139,29 +142,66 @@ def _gold(reference: str, options: Sequence[str]) -> str | None:
     return letter if len(letter) == 1 and letter in letters else None
 
 
+def _by_class(
+    right: Mapping[str, float], classes: Mapping[str, str], *, signature: str, reason: str
+) -> tuple[Value, dict[str, Value]]:
+    """Return the mean over classes (its n: all answers that have one) and each class's own mean."""
+    members: dict[str, list[float]] = {}
+    for key, value in right.items():
+        if classes[key]:
+            members.setdefault(classes[key], []).append(value)
+    each = {name: mean_value(members[name], signature=signature) for name in sorted(members)}
+    if not each:
+        return Value(value=None, n=0, reason=reason, signature=signature), each
+    macro = sum(value.value or 0.0 for value in each.values()) / len(each)
+    return Value(value=macro, n=sum(value.n for value in each.values()), signature=signature), each
+
+
 @register_scorer("letter", about="accuracy of the option letter that a multiple-choice answer settles on")
 def score_letter(answers: Sequence[Answer]) -> Scores:
-    """Score multiple choice: `accuracy`; `counts` hold `unparsed` and a `rule:<name>` for each rule used.
+    """Score multiple choice: `accuracy` per answer; `counts` hold `unparsed` and a `rule:<name>` for each rule used.
 
-    A reference is the right letter. `extras` hold `unparsed_rate`, to be shown beside the accuracy: a method
-    can gain or lose by format alone.
+    A reference is the right letter. `extras`: `accuracy_macro` (the mean of the categories' accuracies),
+    `accuracy/<group>` for each group, and `unparsed_rate`, to be shown beside the accuracy: a method can gain or
+    lose by format alone.
     """
     rules: Counter[str] = Counter()
+    categories = {answer.key: answer.category for answer in answers}
+    groups = {answer.key: answer.group or "" for answer in answers}
 
     def measure(item: Item) -> dict[str, float] | None:
+        if len(item.options) > len(string.ascii_uppercase):
+            return None  # no letter stands for the 27th
         golds = {gold for gold in (_gold(text, item.options) for text in item.references) if gold}
         if not golds:
             return None
         reading = read_letter(item.text, item.options)
         rules[reading.rule] += 1
-        return {"accuracy": float(reading.letter in golds)}
+        return {"accuracy": float(reading.letter in golds), "unparsed_rate": float(reading.letter is None)}
 
-    scores = score_each(answers, scorer="letter", signature=_SIGNATURE, metrics=("accuracy",), measure=measure)
-    histogram = {f"rule:{rule}": rules[rule] for rule in RULES if rules[rule]}
-    n, reason = scores.values["accuracy"].n, scores.values["accuracy"].reason
-    rate = Value(value=rules["none"] / n if n else None, n=n, reason=reason)
+    scores = score_each(
+        answers,
+        scorer="letter",
+        signature=_SIGNATURE,
+        metrics=("accuracy",),
+        extras=("unparsed_rate",),
+        measure=measure,
+    )
+    right = scores.per_sample["accuracy"]
+    reason = scores.values["accuracy"].reason or "the answers have no category"
+    macro, by_category = _by_class(right, categories, signature=_SIGNATURE, reason=reason)
+    signature = f"{_SIGNATURE}|macro:{len(by_category)} categories"
+    _, by_group = _by_class(right, groups, signature=_SIGNATURE, reason=reason)
     return replace(
         scores,
-        extras={**scores.extras, "unparsed_rate": rate},
-        counts={**scores.counts, "unparsed": rules["none"], **histogram},
+        extras={
+            "accuracy_macro": replace(macro, signature=signature),
+            **{f"accuracy/{name}": value for name, value in by_group.items()},
+            **scores.extras,
+        },
+        counts={
+            **scores.counts,
+            "unparsed": rules["none"],
+            **{f"rule:{rule}": rules[rule] for rule in RULES if rules[rule]},
+        },
     )

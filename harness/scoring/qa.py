@@ -29,8 +29,16 @@ def qa_tokens(text: str, *, articles: bool = False) -> list[str]:
     return split_spaceless(text).split()
 
 
+def _with_articles(text: str) -> list[str]:
+    return qa_tokens(text, articles=True)
+
+
 def _raw_tokens(text: str) -> list[str]:
     return unicodedata.normalize("NFKC", text).lower().split()
+
+
+# An alias of articles alone ("The The", "A") or of punctuation alone would match everything after normalisation.
+_READINGS = (qa_tokens, _with_articles, _raw_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +50,9 @@ class QaScore:
     contains: float
 
 
-def _against(text: str, alias: str) -> QaScore:
-    answer, gold = qa_tokens(text), qa_tokens(alias)
-    if not gold:  # "The The", "A": an alias of articles alone, or of punctuation alone, would match everything
-        answer, gold = qa_tokens(text, articles=True), qa_tokens(alias, articles=True)
-    if not gold:
-        answer, gold = _raw_tokens(text), _raw_tokens(alias)
-    common = sum((Counter(answer) & Counter(gold)).values())
+def _against(answer: Sequence[str], gold: Sequence[str]) -> QaScore:
     size = len(gold)
+    common = sum((Counter(answer) & Counter(gold)).values())
     return QaScore(
         em=float(answer == gold),
         f1=2 * common / (len(answer) + size) if size else 0.0,
@@ -59,7 +62,15 @@ def _against(text: str, alias: str) -> QaScore:
 
 def qa_score(text: str, aliases: Sequence[str]) -> QaScore:
     """Score one answer against alternatives; each figure is that of the alias which suits it best."""
-    scored = [_against(text, alias) for alias in aliases]
+    read: dict[int, list[str]] = {}
+    scored = []
+    for alias in aliases:
+        level, gold = next(
+            ((level, gold) for level, reading in enumerate(_READINGS) if (gold := reading(alias))), (0, [])
+        )
+        if level not in read:
+            read[level] = _READINGS[level](text)
+        scored.append(_against(read[level], gold))
     return QaScore(
         em=max((s.em for s in scored), default=0.0),
         f1=max((s.f1 for s in scored), default=0.0),
@@ -69,13 +80,14 @@ def qa_score(text: str, aliases: Sequence[str]) -> QaScore:
 
 @register_scorer("qa", about="short answers against aliases: contains, token F1, exact match")
 def score_qa(answers: Sequence[Answer]) -> Scores:
-    """Score short answers: `em` and `contains` on 0-1, `f1` on 0-100.
+    """Score short answers: `contains` and `em` on 0-1, `f1` on 0-100.
 
-    For chat models `contains` is the headline. It can be gained by length, so `extras` hold `mean_words`.
+    For chat models `contains` is the headline: a chatty answer has no exact match by construction. It can be gained by
+    length, so `extras` hold `mean_words`.
     """
 
     def measure(item: Item) -> dict[str, float]:
         figures = qa_score(item.text, item.references)
         return {"em": figures.em, "f1": 100 * figures.f1, "contains": figures.contains}
 
-    return score_each(answers, scorer="qa", signature=_SIGNATURE, metrics=("em", "f1", "contains"), measure=measure)
+    return score_each(answers, scorer="qa", signature=_SIGNATURE, metrics=("contains", "f1", "em"), measure=measure)

@@ -14,9 +14,12 @@ __all__ = [
     "Value",
     "intake",
     "mean_value",
+    "mean_words",
     "nothing_scored",
     "score_each",
 ]
+
+_WORDS = "words:unicode|draftboard:1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +70,14 @@ class Scores:
     extras: dict[str, Value] = field(default_factory=dict)
     """Secondary values: no headline, but needed to read one (answer length, brevity penalty, …)."""
     per_sample: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Metric name → `sample_id#turn` → value, in the unit of the aggregate."""
+    """Metric name → `sample_id#turn` → value, in the unit of the aggregate: values and extras alike."""
+    statistics: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    """Corpus metric → `sample_id#turn` → counts. `pooled_score` of any selection of them is its corpus score, which is
+    what resampling needs."""
     counts: dict[str, int] = field(default_factory=dict)
     """`answers`, `scored`, `failed`, `no_reference`, `bad_reference`, `empty`, and what the scorer adds."""
+    error: str = ""
+    """Why a scorer could not do its work at all; every value is then None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +105,13 @@ class Intake:
 def intake(answers: Sequence[Answer]) -> Intake:
     """Leave out failed answers and those without a reference; empty answers stay.
 
-    Raises ValueError when a sample's turn occurs twice: one of the two would silently win.
+    Raises ValueError when a sample's turn occurs twice, for one of the two would silently win, and when references are
+    one string, which would be read as a list of letters.
     """
+    given: list[tuple[str, object]] = [(answer.key, answer.references) for answer in answers]
+    flat = [key for key, references in given if isinstance(references, str)]
+    if flat:
+        raise ValueError(f"references are one string, not a tuple of alternatives: {', '.join(flat[:5])}")
     doubled = [key for key, count in Counter(answer.key for answer in answers).items() if count > 1]
     if doubled:
         raise ValueError(f"answers given twice: {', '.join(sorted(doubled)[:5])}")
@@ -156,6 +169,11 @@ def mean_value(values: Iterable[float], *, signature: str = "", reason: str = ""
     return Value(value=sum(listed) / len(listed), n=len(listed), signature=signature)
 
 
+def mean_words(words: Mapping[str, int], *, reason: str) -> Value:
+    """Return the mean answer length; `words` holds each answer's number of words, of any script."""
+    return mean_value(words.values(), signature=_WORDS, reason=reason)
+
+
 def score_each(
     answers: Sequence[Answer],
     *,
@@ -163,36 +181,38 @@ def score_each(
     signature: str,
     metrics: Sequence[str],
     measure: Callable[[Item], Mapping[str, float] | None],
-    extras: Sequence[str] = (),
+    extras: Sequence[str] | Mapping[str, str] = (),
 ) -> Scores:
     """Score every answer by itself and average: the frame of all scorers that need no corpus.
 
     `measure` returns a value for each of `metrics` and `extras`, or None when the item's reference cannot be
-    read; such an item is left out and counted as `bad_reference`.
+    read; such an item is left out and counted as `bad_reference`. `extras` may map names to signatures of their own.
     """
     taken = intake(answers)
     counts = taken.counts
     per_sample: dict[str, dict[str, float]] = {name: {} for name in (*metrics, *extras)}
-    words: list[float] = []
+    words: dict[str, int] = {}
     for item in taken.items:
         measured = measure(item)
         if measured is None:
             counts["bad_reference"] += 1
             counts["empty"] -= not item.text
             continue
-        words.append(float(len(unicode_tokens(item.text))))
+        words[item.key] = len(unicode_tokens(item.text))
         for name, column in per_sample.items():
             column[item.key] = float(measured[name])
     counts["scored"] = len(words)
     reason = nothing_scored(counts)
+    signatures = extras if isinstance(extras, Mapping) else {}
     means = {
-        name: mean_value(column.values(), signature=signature, reason=reason) for name, column in per_sample.items()
+        name: mean_value(column.values(), signature=signatures.get(name, signature), reason=reason)
+        for name, column in per_sample.items()
     }
     return Scores(
         scorer=scorer,
         signature=signature,
         values={name: means[name] for name in metrics},
-        extras={**{name: means[name] for name in extras}, "mean_words": mean_value(words, reason=reason)},
-        per_sample=per_sample,
+        extras={**{name: means[name] for name in extras}, "mean_words": mean_words(words, reason=reason)},
+        per_sample={**per_sample, "mean_words": {key: float(count) for key, count in words.items()}},
         counts=counts,
     )

@@ -34,9 +34,26 @@ _MOSTLY = 0.3
 """Share of letters from which a text counts as written in a script: low, since one Han letter is a word."""
 
 _UNSAFE = re.compile("[\ud800-\udfff]")
-_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
-_TRANSLATION = re.compile(r"[^:：]*\btranslation\b[^:：]*[:：]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
-_QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "»": "«", "「": "」", "『": "』"}
+_PARAGRAPH = re.compile(r"(?:\n[^\S\n]*\n|\u2029)\s*")
+_EMPHASIS = "*_ \t\r"
+# A colon between digits is a time or a ratio and introduces nothing.
+_COLON = re.compile(r"(?<!\d):|:(?!\d)|：")
+_TRANSLATION = re.compile(r"\btranslation\b", re.IGNORECASE)
+_CLOSED_EMPHASIS = re.compile(r"^[*_]+")
+_CLOSING = {
+    **{mark: (mark,) for mark in "\"'`”’"},
+    "“": ("”", "“"),
+    "„": ("“", "”"),
+    "‘": ("’",),
+    "‚": ("‘", "’"),
+    "«": ("»",),
+    "»": ("«", "»"),
+    "‹": ("›",),
+    "›": ("‹", "›"),
+    "「": ("」",),
+    "『": ("』",),
+}
+_ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 def tidy(text: str) -> str:
@@ -48,22 +65,45 @@ def clean(text: str) -> str:
     """Return the answer proper of a chatty translation or one-sentence summary (the `clean` variant).
 
     The first paragraph, or the second if the first ends in a colon; of "… translation …: X" only X; without
-    one pair of enclosing quotation marks.
+    one pair of enclosing quotation marks. Emphasis of Markdown around such a colon does not hide it. The result
+    is always a piece of the text, and never empty unless the text is.
     """
     paragraphs = _PARAGRAPH.split(text.strip())
     kept = paragraphs[0]
-    if kept.rstrip().endswith((":", "：")) and len(paragraphs) > 1:
+    if kept.rstrip(_EMPHASIS).endswith((":", "：")) and len(paragraphs) > 1:
         kept = paragraphs[1]
-    named = _TRANSLATION.fullmatch(kept.strip())
-    return _unquoted((named.group(1) if named else kept).strip())
+    return _unquoted(_after_introduction(kept.strip()))
+
+
+def _after_introduction(text: str) -> str:
+    """Return X of "… translation …: X", or the text itself where it has no such form or X no letter."""
+    colon = _COLON.search(text)
+    if colon is None or not _TRANSLATION.search(text, 0, colon.start()):
+        return text
+    rest = text[colon.end() :]
+    if not any(char.isalnum() for char in rest):
+        return text
+    return _CLOSED_EMPHASIS.sub("", rest, count=1).strip()
 
 
 def _unquoted(text: str) -> str:
-    if len(text) < 2 or _QUOTES.get(text[0]) != text[-1]:
+    """Drop the quotation marks that enclose the whole text, if the same pair does both."""
+    if len(text) < 2 or text[-1] not in _CLOSING.get(text[0], ()):
         return text
-    inner = text[1:-1]
-    # `"Yes," he said, "now."` begins and ends with a mark, but no pair encloses it.
-    return text if text[0] in inner or text[-1] in inner else inner.strip()
+    opening, closing, inner = text[0], text[-1], text[1:-1]
+    depth = 1
+    for place, char in enumerate(inner, 1):
+        if char == closing and not _apostrophe(text, place):
+            depth -= 1
+        elif char == opening and not _apostrophe(text, place):
+            depth += 1
+        if depth == 0:  # `"Yes," he said, "now."` begins and ends with a mark, but no pair encloses it.
+            return text
+    return inner.strip() or text
+
+
+def _apostrophe(text: str, place: int) -> bool:
+    return text[place] in "'’‘" and text[place - 1].isalnum() and text[place + 1 : place + 2].isalnum()
 
 
 def _script(char: str) -> str:
@@ -81,6 +121,8 @@ def unicode_tokens(text: str) -> list[str]:
 
     A word is a run of letters and digits with their combining marks; everything else separates.
     """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     tokens: list[str] = []
     open_word = False
     for char in unicodedata.normalize("NFKC", text).lower():
@@ -101,6 +143,8 @@ def unicode_tokens(text: str) -> list[str]:
 
 def split_spaceless(text: str) -> str:
     """Set blanks around letters of scripts that are written without them; CJK punctuation becomes a blank."""
+    if text.isascii():
+        return text
     parts: list[str] = []
     for char in text:
         if "\u3000" <= char <= "\u303f":
@@ -115,6 +159,8 @@ def split_spaceless(text: str) -> str:
 
 def non_latin_share(text: str) -> float:
     """Return which share of the letters of `text` is not of the Latin script; 0 without letters."""
+    if text.isascii():
+        return 0.0
     letters = [char for char in unicodedata.normalize("NFKC", text) if char.isalpha()]
     other = sum(not unicodedata.name(char, "").startswith("LATIN") for char in letters)
     return other / len(letters) if letters else 0.0

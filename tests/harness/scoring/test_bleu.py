@@ -3,8 +3,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from draftboard.scoring import Answer, bleu_tokenizer, corpus_bleu, corpus_chrf, score, sentence_bleu
+from draftboard.scoring import (
+    Answer,
+    bleu_tokenizer,
+    corpus_bleu,
+    corpus_chrf,
+    pooled_score,
+    score,
+    sentence_bleu,
+)
 
 CASE = json.loads((Path(__file__).parents[2] / "data" / "17-bleu.json").read_text(encoding="utf-8"))
 
@@ -77,7 +87,23 @@ def test_clean_variant_is_secondary():
     scores = score([answer("a", chatty, "The train to the coast leaves at nine.")], "bleu")
     assert scores.extras["bleu_clean"].value == 100
     assert scores.values["bleu"].value < 100
-    assert scores.extras["bleu_clean"].signature.startswith("text:clean|")
+    assert scores.extras["bleu_clean"].signature == f"text:clean|{scores.values['bleu'].signature}"
+    assert scores.extras["chrf_clean"].signature == f"text:clean|{scores.values['chrf'].signature}"
+    assert scores.extras["chrf_clean"].value == 100 > scores.values["chrf"].value
+    assert scores.per_sample["bleu_clean"] == scores.per_sample["chrf_clean"] == {"a#0": 100}
+    assert scores.per_sample["bleu"]["a#0"] == pytest.approx(scores.values["bleu"].value)
+
+
+def test_cleaning_touches_only_chatty_answers():
+    both = [
+        answer("a", "The train leaves at eight.", "The train leaves at nine."),
+        answer("b", "Translation: It rained all day.", "It rained all day."),
+    ]
+    scores = score(both, "bleu")
+    assert scores.per_sample["bleu_clean"]["a#0"] == scores.per_sample["bleu"]["a#0"]
+    assert scores.per_sample["bleu_clean"]["b#0"] == 100 > scores.per_sample["bleu"]["b#0"]
+    by_hand = corpus_bleu(["The train leaves at eight.", "It rained all day."], [a.references for a in both])
+    assert scores.extras["bleu_clean"].value == by_hand.score
 
 
 def test_several_references_of_unequal_number():
@@ -88,6 +114,147 @@ def test_several_references_of_unequal_number():
     scores = score(both, "bleu")
     assert scores.values["bleu"].value == 100
     assert scores.signature.startswith("nrefs:var|")
+
+
+MIXED = [
+    ("The bus is late this morning, they say.", ("The coach is late today.", "The bus is late this morning.")),
+    ("It rained.", ("It rained all day long, and the day after.", "It rained all night.", "Rain fell all day.")),
+    ("She bought two green apples at the market.", ("She bought two apples at the market.",)),
+]
+
+
+def test_unequal_numbers_of_references_by_the_definition():
+    """Clipped by the best reference, and each hypothesis against the length of its own closest one."""
+    import math
+    from collections import Counter
+
+    matches, totals, length, closest = [0] * 4, [0] * 4, 0, 0
+    for hypothesis, references in MIXED:
+        words = hypothesis.replace(".", " .").replace(",", " ,").split()
+        theirs = [text.replace(".", " .").replace(",", " ,").split() for text in references]
+        length += len(words)
+        closest += min((abs(len(r) - len(words)), len(r)) for r in theirs)[1]
+        for n in range(4):
+            ours = Counter(tuple(words[i : i + n + 1]) for i in range(len(words) - n))
+            best = Counter()
+            for r in theirs:
+                best |= Counter(tuple(r[i : i + n + 1]) for i in range(len(r) - n))
+            matches[n] += (ours & best).total()
+            totals[n] += ours.total()
+    assert all(matches)
+    penalty = math.exp(1 - closest / length) if length < closest else 1.0
+    expected = 100 * penalty * math.exp(sum(math.log(m / t) for m, t in zip(matches, totals, strict=True)) / 4)
+    scores = score([answer(str(i), text, *references) for i, (text, references) in enumerate(MIXED)], "bleu")
+    assert scores.values["bleu"].value == pytest.approx(expected)
+    assert scores.extras["length_ratio"].value == pytest.approx(length / closest)
+    assert scores.extras["brevity_penalty"].value == pytest.approx(penalty)
+
+
+def test_a_blank_reference_is_no_reference():
+    """sacrebleu takes "" for a reference of length 0, which is then the closest to a short answer."""
+    from sacrebleu import corpus_bleu as theirs
+
+    text, reference = "The bus", "The bus is late this morning, they say."
+    assert theirs([text], [[reference], [""]]).bp > theirs([text], [[reference]]).bp
+    assert corpus_bleu([text], [[reference, "", " \n"]]) == corpus_bleu([text], [[reference]])
+    assert sentence_bleu(text, [reference, ""]) == sentence_bleu(text, [reference])
+    scores = score([answer("a", text, reference, " ")], "bleu")
+    assert scores.extras["brevity_penalty"].value == pytest.approx(theirs([text], [[reference]]).bp)
+    assert scores.signature.startswith("nrefs:1|")
+
+
+def test_identical_text_of_less_than_four_tokens():
+    scores = score([answer("a", "Good day", "Good day"), answer("b", "Yes", "Yes")], "bleu")
+    assert scores.values["bleu"].value == 0
+    assert scores.values["chrf"].value == 100
+    assert scores.per_sample["bleu"] == {"a#0": 100, "b#0": 100}
+
+
+@pytest.mark.parametrize(("language", "text"), [("zh", "好"), ("zh", "。"), ("ja", "雨"), ("ko", "비"), ("th", "ก")])
+def test_a_single_character(language, text):
+    scores = score([answer("a", text, text, language=language), answer("b", "", text, language=language)], "bleu")
+    assert scores.values["bleu"].value == 0
+    assert scores.per_sample["bleu"] == {"a#0": 100, "b#0": 0}
+    assert scores.extras["length_ratio"].value == 0.5
+
+
+def test_nothing_but_empty_answers():
+    scores = score([answer("a", "", "The bus is late."), answer("b", " \n", "It rained all day.")], "bleu")
+    assert (scores.values["bleu"].value, scores.values["chrf"].value, scores.values["bleu"].n) == (0, 0, 2)
+    assert (scores.extras["brevity_penalty"].value, scores.extras["length_ratio"].value) == (0, 0)
+    assert scores.per_sample["bleu"] == {"a#0": 0, "b#0": 0}
+    assert scores.counts["empty"] == 2
+
+
+def test_references_that_the_tokenizer_empties_have_no_length_ratio():
+    scores = score([answer("a", "The bus is late.", "<skipped>")], "bleu")
+    assert scores.values["bleu"].value == 0
+    assert scores.extras["length_ratio"].value is None
+    assert "references hold nothing" in scores.extras["length_ratio"].reason
+
+
+def test_tokenised_texts_are_taken_as_they_are_and_without_a_warning(caplog):
+    """Spec-Bench's sentences stand with blanks before the punctuation; 13a splits punctuation anyway."""
+    pairs = [
+        (f"Es regnet am Tag {i} , und es ist kalt .", f"Es regnet am Tag {i}, und es ist kalt.") for i in range(120)
+    ]
+    spaced = score([answer(str(i), text, text) for i, (text, _) in enumerate(pairs)], "bleu")
+    mixed = score([answer(str(i), text, reference) for i, (text, reference) in enumerate(pairs)], "bleu")
+    assert spaced.values["bleu"].value == mixed.values["bleu"].value == 100
+    assert "|tok:13a|" in spaced.signature
+    assert not caplog.records
+
+
+def test_counts_pool_to_the_corpus_scores():
+    answers = [answer(str(i), text, *references) for i, (text, references) in enumerate(MIXED)]
+    scores = score(answers, "bleu")
+    assert set(scores.statistics) == {"bleu", "chrf", "bleu_clean", "chrf_clean"}
+    for name, value in {**scores.values, **scores.extras}.items():
+        if name in scores.statistics:
+            assert pooled_score(name, scores.statistics[name].values()) == value.value
+    drawn = [0, 0, 2]
+    again = corpus_bleu([MIXED[i][0] for i in drawn], [MIXED[i][1] for i in drawn])
+    assert pooled_score("bleu", [scores.statistics["bleu"][f"{i}#0"] for i in drawn]) == again.score
+    characters = corpus_chrf([MIXED[i][0] for i in drawn], [MIXED[i][1] for i in drawn])
+    assert pooled_score("chrf", [scores.statistics["chrf"][f"{i}#0"] for i in drawn]) == characters.score
+
+
+def test_counts_cannot_be_pooled_under_another_name_or_without_answers():
+    with pytest.raises(ValueError, match="'rougeL' is no corpus metric"):
+        pooled_score("rougeL", [[1]])
+    with pytest.raises(ValueError, match="at least one answer"):
+        pooled_score("bleu", [])
+
+
+def test_counts_of_several_tokenizers_are_not_offered_for_pooling():
+    both = [
+        answer("a", "今天天气很好", "今天天气很好", language="zh"),
+        answer("b", "It rained all day.", "It rained all day.", language="en"),
+    ]
+    assert set(score(both, "bleu").statistics) == {"chrf", "chrf_clean"}
+
+
+TEXTS = st.text(alphabet="ab dé.,&\n", max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3)), min_size=1, max_size=4))
+def test_values_are_those_of_sacrebleu(rows):
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    answers = [answer(str(i), text, *references, language="en") for i, (text, references) in enumerate(rows)]
+    scores = score(answers, "bleu")
+    texts = [text.strip() for text, _ in rows]
+    width = max(len(references) for _, references in rows)
+    streams = [[refs[i].strip() if i < len(refs) else None for _, refs in rows] for i in range(width)]
+    for name, metric in (("bleu", BLEU(force=True)), ("chrf", CHRF())):
+        assert scores.values[name].value == min(metric.corpus_score(texts, streams).score, 100)
+        assert scores.values[name].signature == str(metric.get_signature())
+    sentence = BLEU(effective_order=True)
+    for i, (text, references) in enumerate(rows):
+        expected = sentence.sentence_score(text.strip(), [reference.strip() for reference in references]).score
+        assert scores.per_sample["bleu"][f"{i}#0"] == min(expected, 100)
 
 
 def test_answers_without_reference_are_left_out_and_counted():
@@ -112,6 +279,12 @@ def test_count_mismatch_is_an_error():
         corpus_bleu(["a", "b"], [["a"], []])
     with pytest.raises(ValueError, match="at least one"):
         corpus_bleu([], [])
+    with pytest.raises(ValueError, match="hypothesis 1 are one string"):
+        corpus_chrf(["a", "b"], [["a"], "bc"])
+    with pytest.raises(ValueError, match="no reference"):
+        sentence_bleu("a", [])
+    with pytest.raises(ValueError, match="one string, not a tuple of alternatives: a#0"):
+        score([Answer(sample_id="a", turn=0, text="x", references="xyz")], "bleu")
 
 
 def test_languages_with_different_tokenizers_are_not_pooled():
@@ -183,6 +356,23 @@ def test_unlabelled_chinese_gets_its_tokenizer():
     scores = score([answer("a", "今天天气很好,我们去公园散步。", "今天天气很好,我们去公园跑步。")], "bleu")
     assert scores.values["bleu"].value == pytest.approx(82.423675, abs=1e-6)
     assert "|tok:zh|" in scores.signature
+
+
+@pytest.mark.parametrize("language", ["en-zh", "hak", "xx", "", None])
+def test_a_wrong_or_rare_tag_does_not_spoil_chinese(language):
+    text = "今天天气很好,我们去公园散步。"
+    scores = score([answer("a", text, text, language=language), answer("b", text, text, language="zh")], "bleu")
+    assert scores.values["bleu"].value == 100
+    assert "|tok:zh|" in scores.signature
+    assert not any("/" in name for name in scores.extras)
+
+
+def test_answers_do_not_choose_their_tokenizer():
+    """The references do, those of failed answers included."""
+    chinese, english = "今天天气很好,我们去公园散步。", "It rained."
+    tagged = [answer("a", chinese, english, language="en"), answer("b", None, chinese, language="en")]
+    assert "|tok:zh|" in score(tagged, "bleu").signature
+    assert "|tok:13a|" in score(tagged[:1], "bleu").signature
 
 
 def test_one_answer_given_twice_is_refused():

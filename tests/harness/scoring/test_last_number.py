@@ -75,6 +75,16 @@ def test_numbers(text, values):
         ("#### 4\nThen again.\n#### 15", "15"),
         ("#### -5", "-5"),
         ("#### nothing to add after 7", "7"),
+        ("#### The answer is 42 (6*7)", "42"),
+        ("#### Total: $84 (7*12)", "84"),
+        ("#### 84 = 7*12", "84"),
+        ("####\r\n84\r\n(7*12)", "84"),
+        ("#### **Final answer:**\n\n**84** (7 boxes of 12)", "84"),
+        ("##### 84", "84"),
+        ("#### 1. First the boxes\n7*12 = 84", "84"),
+        ("#### 84. That is all.", "84"),
+        ("#### Part 2:\nso it is 9", "9"),
+        ("#### Explanation\n7 boxes make 84.", "84"),
     ],
 )
 def test_marked_number(text, value):
@@ -92,6 +102,20 @@ def test_gold(reference, value):
 @pytest.mark.parametrize("reference", ["see the notes", "#### about 7 apples", "NaN", "Infinity", "1e5", ""])
 def test_unreadable_gold(reference):
     assert gold_number(reference) is None
+
+
+@pytest.mark.parametrize("piece", ["9", "9,", "1,234", "-$", "####", "#### answer\n", "step 3 ", "#### 1. a\n", ". "])
+def test_long_texts(piece):
+    """A text of a model that repeats itself, in time that grows with the length alone."""
+    text = piece * 50_000
+    scores = score([answer("a", text, "9")], "last_number")
+    assert scores.counts["unparsed"] == (not any(char.isdigit() for char in piece))
+
+
+def test_which_answers_had_no_number_is_kept():
+    scores = score([answer("a", "none", "7"), answer("b", "7", "7")], "last_number")
+    assert scores.per_sample["unparsed_rate"] == {"a#0": 1, "b#0": 0}
+    assert scores.extras["unparsed_rate"].value == 0.5
 
 
 def test_unreadable_reference_is_left_out_and_counted():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard.scoring import Answer, read_letter, score
+from draftboard.scoring import Answer, LetterReading, read_letter, score
 
 OPTIONS = ("ribosome", "mitochondria", "nucleus", "golgi apparatus")
 
@@ -62,6 +62,29 @@ def test_vectors(text, letter, rule):
         ("Either option A or the nucleus.", "A", "only-mention"),
         ("The nucleus and the ribosome.", None, "none"),
         ("E", None, "none"),
+        (r"\fbox{B}", "B", "boxed"),
+        (r"\boxed{A, B}", None, "none"),
+        (r"\boxed{A \text{ and } B}", None, "none"),
+        (r"\boxed{b}", None, "none"),
+        ("The correct option equals C", "C", "stated"),
+        ("The answer must be (D), since", "D", "stated"),
+        ("THE ANSWER IS b", "B", "stated"),
+        ("The answer is b because", None, "none"),
+        ("The answer is a.", "A", "stated"),
+        ("The answer is B2.", None, "none"),
+        ("The answer:\r\n\r\nB\r\n", "B", "stated"),
+        ("`B`", "B", "leading"),
+        ("$\\textbf{Answer}$: C", None, "none"),
+        ("Neither. I would say C is the correct one.", "C", "declared"),
+        ("ABC is correct", None, "none"),
+        ("C\n\nBecause it is large.", "C", "leading"),
+        ("My pick:\n (b) \nor\n[C].", "C", "lone-line"),
+        ("Both (B) and option B.", "B", "only-mention"),
+        ("(A), (B)", "A", "leading"),
+        ("Not (A), rather (B)", None, "none"),
+        ("NUCLEUS!", "C", "option-text"),
+        ("The nucleus, or the ribosome? The nucleus. No: ribosome.", "A", "option-text"),
+        ("Ribosomes", None, "none"),
     ],
 )
 def test_corners(text, letter, rule):
@@ -71,6 +94,23 @@ def test_corners(text, letter, rule):
 
 def test_an_option_inside_another_named_option_is_ignored():
     assert read_letter("It takes 10 meters.", ("10", "10 meters", "5", "5 meters")).letter == "B"
+
+
+def test_options_that_cannot_be_told_apart_by_their_words_name_none():
+    assert read_letter("It is 5.", ("5", "-5", "+", "")).letter is None
+    assert read_letter("It is the nucleus.", ("nucleus", "nucleus", "x", "y")).letter is None
+
+
+def test_a_pronoun_is_no_letter():
+    nine = tuple(f"thing {i}" for i in range(9))
+    assert read_letter("As an answer I would give (B).", nine).letter == "B"
+    assert read_letter("Hence option I.", nine) == LetterReading(letter="I", rule="only-mention")
+
+
+@pytest.mark.parametrize("piece", ["answer is ", "answer ", "A ", "(A", "\\boxed{A", "\n", " ", "A. ", "option\n"])
+def test_long_texts(piece):
+    """A text of a model that repeats itself, in time that grows with the length alone."""
+    assert read_letter(piece * 50_000, OPTIONS).letter in (None, "A")
 
 
 def test_options_in_a_script_without_blanks():
@@ -101,10 +141,48 @@ def test_score_counts_rules_and_unparsed():
     assert (scores.values["accuracy"].value, scores.values["accuracy"].n) == (0.5, 4)
     assert scores.per_sample["accuracy"] == {"a#0": 1, "b#0": 1, "c#0": 0, "d#0": 0}
     assert scores.extras["unparsed_rate"].value == 0.25
+    assert scores.per_sample["unparsed_rate"] == {"a#0": 0, "b#0": 0, "c#0": 1, "d#0": 0}
     assert scores.counts == {
         "answers": 7, "scored": 4, "failed": 1, "no_reference": 1, "bad_reference": 1, "empty": 0,
         "unparsed": 1, "rule:stated": 1, "rule:leading": 2, "rule:none": 1,
     }  # fmt: skip
+
+
+def test_accuracies_of_classes():
+    """Law has four questions with one right, art two with both right; one question has no class."""
+    rows = [
+        ("law", "humanities", "A"),
+        ("law", "humanities", "B"),
+        ("law", "humanities", "C"),
+        ("law", "humanities", None),
+        ("art", "arts: fine", "A"),
+        ("art", "arts: fine", "A"),
+        ("", None, "A"),
+    ]
+    answers = [
+        Answer(sample_id=str(i), turn=0, text=text, references=("A",), options=OPTIONS, category=category, group=group)
+        for i, (category, group, text) in enumerate(rows)
+    ]
+    scores = score(answers, "letter")
+    assert (scores.values["accuracy"].value, scores.values["accuracy"].n) == (4 / 6, 6)
+    macro = scores.extras["accuracy_macro"]
+    assert (macro.value, macro.n) == (pytest.approx((1 / 3 + 1) / 2), 5)
+    assert macro.signature.endswith("|macro:2 categories")
+    law, art = scores.extras["accuracy/humanities"], scores.extras["accuracy/arts: fine"]
+    assert (law.value, law.n, art.value, art.n) == (pytest.approx(1 / 3), 3, 1, 2)
+    assert {name for name in scores.extras if "/" in name} == {"accuracy/humanities", "accuracy/arts: fine"}
+
+
+def test_without_categories_there_is_no_mean_over_them():
+    scores = score([answer("a", "A", "A")], "letter")
+    assert scores.extras["accuracy_macro"].value is None
+    assert scores.extras["accuracy_macro"].reason == "the answers have no category"
+    assert not any("/" in name for name in scores.extras)
+
+
+def test_more_options_than_letters_cannot_be_scored():
+    scores = score([answer("a", "A", "A", options=("x",) * 27), answer("b", "Z", "Z", options=("x",) * 26)], "letter")
+    assert (scores.values["accuracy"].value, scores.counts["bad_reference"]) == (1, 1)
 
 
 def test_nothing_scored_has_no_rate():

@@ -47,6 +47,17 @@ def test_normalisation(text, alias, em, contains):
     assert (result.em, result.contains) == (em, contains)
 
 
+def test_an_alias_of_articles_alone_does_not_spoil_another():
+    result = qa_score("It was The The, in 1983.", ("The The", "1983"))
+    assert (result.em, result.contains) == (0, 1)
+    assert result.f1 == pytest.approx(2 * 2 / (6 + 2))
+
+
+def test_containment_comes_first():
+    scores = score([answer("a", "May 5, 2017", *ALIASES)], "qa")
+    assert list(scores.values) == ["contains", "f1", "em"]
+
+
 def test_score_scales_and_counts():
     answers = [
         answer("a", "It came out on May 5, 2017", *ALIASES),

@@ -27,13 +27,12 @@ def test_case_18_through_score(pair):
     for stemmer, key in ((True, "f_stemmer"), (False, "f_no_stemmer")):
         scores = score_rouge([answer("a", pair["hypothesis"], pair["reference"])], stemmer=stemmer, split=False)
         if pair["id"] == "identical-chinese":
-            assert {v.value for n, v in scores.values.items() if n != "rouge2"} == {100.0}
-            assert "|tok:unicode|" in scores.signature
+            assert {value.value for value in scores.values.values()} == {100.0}
+            assert "|stem:no|split:lf|tok:unicode|" in scores.signature
         else:
             for name in METRICS:
                 assert scores.values[name].value == pytest.approx(100 * pair[key][name], abs=1e-4)
-            assert "|tok:rouge-score|" in scores.signature
-        assert f"|stem:{'yes' if stemmer else 'no'}|split:lf|" in scores.signature
+            assert f"|stem:{'yes' if stemmer else 'no'}|split:lf|tok:rouge-score|" in scores.signature
 
 
 def test_splitting_moves_only_lsum():
@@ -57,9 +56,68 @@ def test_best_reference_per_measure():
 def test_mean_over_samples_and_per_sample():
     scores = score([answer("a", "ships waited", "ships waited"), answer("b", "", "ships waited")], "rouge")
     assert scores.values["rougeL"].value == 50
-    assert scores.per_sample["rougeL"] == {"a#0": 100, "b#0": 0}
+    assert scores.per_sample["rougeL"] == scores.per_sample["rougeL_clean"] == {"a#0": 100, "b#0": 0}
+    assert scores.per_sample["mean_words"] == {"a#0": 2, "b#0": 0}
     assert scores.counts["empty"] == 1
     assert scores.extras["mean_words"].value == 1
+
+
+def test_clean_variant_is_secondary():
+    chatty = "Here is the summary:\n\n“Ships waited outside.”\n\nAnything else?"
+    scores = score([answer("a", chatty, "ships waited outside", "a storm")], "rouge")
+    for name in METRICS:
+        assert scores.extras[f"{name}_clean"].value == 100 > scores.values[name].value
+        assert scores.extras[f"{name}_clean"].signature == f"text:clean|{scores.signature}"
+        assert scores.per_sample[f"{name}_clean"] == {"a#0": 100}
+        assert scores.per_sample[name]["a#0"] == scores.values[name].value
+
+
+def test_the_signature_says_everything_that_moves_a_value():
+    from importlib.metadata import version
+
+    scores = score([answer("a", "x", "ships waited")], "rouge")
+    parts = scores.signature.split("|")
+    assert parts[0] == "rouge1,2,L,Lsum"
+    assert dict(part.split(":") for part in parts[1:]) == {
+        "stem": "yes",
+        "split": "punct",
+        "tok": "rouge-score",
+        "agg": "mean",
+        "multi": "max",
+        "rouge-score": version("rouge-score"),
+    }
+
+
+def test_the_best_reference_may_be_another_one_for_each_measure():
+    """The first reference has the words, the second the order."""
+    text, words, order = "one two three four", "four three two one", "one two three"
+    alone = [rouge_pair(text, reference) for reference in (words, order)]
+    assert alone[0]["rouge1"] > alone[1]["rouge1"]
+    assert alone[0]["rougeL"] < alone[1]["rougeL"]
+    scores = score([answer("a", text, words, order)], "rouge")
+    for name in METRICS:
+        assert scores.values[name].value == 100 * max(pair[name] for pair in alone)
+
+
+def test_references_of_two_scripts_each_get_their_tokenizer():
+    scores = score([answer("a", "Добрый день", "good day", "Добрый день")], "rouge")
+    assert {value.value for value in scores.values.values()} == {100.0}
+    assert "|stem:yes|split:punct|tok:rouge-score+unicode|" in scores.signature
+
+
+WORDS = ("Running", "runs", "ran.", "quickly!", "cats", "cat?", "Cats'", "e.g.", "\n", "42", "é", "今天", "the")
+PROSE = st.lists(st.sampled_from(WORDS), max_size=25)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PROSE, PROSE, st.booleans())
+def test_values_are_those_of_rouge_score_to_the_last_digit(hypothesis, reference, stemmer):
+    from rouge_score.rouge_scorer import RougeScorer
+
+    hypothesis, reference = " ".join(hypothesis), " ".join(reference)
+    theirs = RougeScorer(list(METRICS), use_stemmer=stemmer).score(reference, hypothesis)
+    ours = rouge_pair(hypothesis, reference, stemmer=stemmer, tokenizer="rouge-score")
+    assert ours == {name: theirs[name].fmeasure for name in METRICS}
 
 
 def test_tokenizers_are_named_when_both_are_used():
