@@ -24,6 +24,8 @@ from draftboard.results_rows import RowFile, results_from_rows
 __all__ = ["FORMAT", "document", "encode", "finite", "read_results"]
 
 FORMAT = "draftboard-results"
+_BLANK = "\0 \t\r"
+"""What stands between lines besides their ends; NUL is what a crash leaves behind."""
 _NOT_A_NUMBER = "not a number"
 _ADVICE = "see docs/results-file.md for the forms that can be read"
 
@@ -84,7 +86,7 @@ def _read(path: Path) -> RowFile | Results:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise UserError("is not UTF-8", where=f"{path}:{line}", advice="save the file as UTF-8") from error
-    if not text.strip():
+    if not text.strip(_BLANK + "\n"):
         raise UserError("is empty", where=str(path), advice=_ADVICE)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return _read_lines(path, text)
@@ -97,8 +99,8 @@ def _read_lines(path: Path, text: str) -> RowFile:
     rows: list[tuple[int, object]] = []
     problems: list[str] = []
     notes: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
+    for number, line in enumerate((line.strip(_BLANK) for line in lines), start=1):
+        if not line:
             continue
         try:
             rows.append((number, json.loads(line)))

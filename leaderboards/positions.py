@@ -4,7 +4,7 @@ Deep positions rest on the few steps that drafted so far, which are the easy one
 the deepest are left to `leaderboard.json`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from draftboard.leaderboards.ranking import headline, standings, usable, why_missing
 from draftboard.leaderboards.table import NOT_AVAILABLE, Cell, Column, Footnotes, Row, Table
@@ -42,6 +42,7 @@ def positions_table(group: Group) -> Table | None:
             method=method.method,
             rank=None,
             baseline=method.method == group.baseline,
+            notes=tuple(map(notes.number, _signatures(figures[:shown]))),
             cells=tuple(_cell(figures[place] if place < len(figures) else None, notes) for place in range(shown)),
             detail=_KINDS[kind].partition(":")[0],
         )
@@ -74,6 +75,11 @@ def _positions(method: MethodResult) -> dict[str, tuple[Figure, ...]]:
     if "joint" in found and [f.value for f in found["joint"]] == [f.value for f in found.get("vllm", ())]:
         del found["vllm"]
     return found
+
+
+def _signatures(figures: Sequence[Figure]) -> Iterable[str]:
+    """Return how the figures of a row were computed where the way of counting does not say all."""
+    return dict.fromkeys(figure.signature for figure in figures if figure.signature and usable(figure) is not None)
 
 
 def _supported(known: Sequence[Sequence[Figure]]) -> int:

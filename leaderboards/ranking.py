@@ -10,6 +10,8 @@ from draftboard.results import Figure, Group, MethodResult, Results
 
 __all__ = ["Standing", "headline", "missing_reasons", "standings", "usable", "why_missing"]
 
+_LARGEST = 1e50
+"""Means and differences of smaller numbers stay far inside the floats."""
 _SPEED_EVIDENCE = ("speedup", "tokens_per_s", "decode_tokens_per_s")
 
 
@@ -23,8 +25,8 @@ class Standing:
 
 
 def usable(figure: Figure | None) -> float | None:
-    """Return the value of a figure, or None where there is none or it is not finite."""
-    if figure is None or figure.value is None or not math.isfinite(figure.value):
+    """Return the value of a figure, or None where there is none, it is not finite, or beyond all measure."""
+    if figure is None or figure.value is None or not abs(figure.value) <= _LARGEST:
         return None
     return figure.value
 
@@ -35,7 +37,9 @@ def why_missing(figure: Figure | None) -> str:
         return "not measured"
     if figure.reason:
         return figure.reason
-    return "no value" if figure.value is None else "not a number"
+    if figure.value is None:
+        return "no value"
+    return "too large to have been measured" if math.isfinite(figure.value) else "not a number"
 
 
 def headline(group: Group) -> str:

@@ -38,6 +38,8 @@ __all__ = [
 
 NOT_AVAILABLE = "n/a"
 NOTHING = "–"
+_LONG = 1e12
+"""From here on a value is shown with its power of ten."""
 
 Level = Literal["main", "layout", "detail"]
 """What a table is for: `main` ones make the board, `layout` ones repeat it in the form of a publication, `detail` ones
@@ -176,7 +178,11 @@ def group_title(group: Group) -> str:
 
 def format_value(value: float, kind: Metric) -> str:
     """Return a value as it is shown; only speedups carry their unit, others have it in the column's title."""
-    return f"{value:.{kind.digits}f}" + (kind.unit if kind.unit in ("×", "x") else "")
+    return _number(value, kind) + (kind.unit if kind.unit in ("×", "x") else "")
+
+
+def _number(value: float, kind: Metric) -> str:
+    return f"{value:.{kind.digits}f}" if abs(value) < _LONG else f"{value:.{max(kind.digits, 1)}e}"
 
 
 def figures_of(method: MethodResult, domain: str) -> dict[str, Figure]:
@@ -235,8 +241,8 @@ def figure_cell(figure: Figure | None, kind: Metric, notes: Footnotes, *, scale:
         return Cell(text=NOT_AVAILABLE, missing=True, notes=(notes.number(why_missing(figure)),))
     interval = ""
     if figure.interval is not None:
-        low, high = figure.interval.low * scale, figure.interval.high * scale
-        interval = f"[{low:.{kind.digits}f}, {high:.{kind.digits}f}]"
+        low, high = (_number(end * scale, kind) for end in (figure.interval.low, figure.interval.high))
+        interval = f"[{low}, {high}]"
     return Cell(text=format_value(value * scale, kind), value=value * scale, interval=interval)
 
 

@@ -3,7 +3,8 @@
 A terminal has no place to put the details behind, so that they are shown only where they are asked for.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from draftboard.leaderboards.board import boards
@@ -12,7 +13,7 @@ from draftboard.leaderboards.text import terminal_text
 from draftboard.results import Group
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -20,6 +21,8 @@ __all__ = ["terminal_table"]
 
 _SECONDARY = ("speedup_decode", "decode_tokens_per_s")
 """Figures that a terminal of 80 columns leaves to the page, unless they are all there is."""
+_NARROW, _HEADING, _VALUE = 7, 9, 20
+"""Characters of a column at least, and the longest words of its heading and of its cells that are not folded."""
 
 
 def terminal_table(group: Group, *, headline_only: bool = False, every: bool = False) -> "RenderableType":
@@ -63,50 +66,118 @@ def _table(table: Table, *, every: bool) -> "list[RenderableType]":
     return parts
 
 
-def _overall(table: Table, *, whole: bool) -> "RichTable":
+def _overall(table: Table, *, whole: bool) -> "RenderableType":
     """Return the overall figures, one method a row; those of secondary interest only if the table is shown whole."""
-    rich = _frame(table.title)
+    lead = [_Column(title=_plain(table.subject), cells=[_method(row) for row in table.rows], least=12)]
     if table.ranked:
-        rich.add_column("#", justify="right")
-    rich.add_column(table.subject, overflow="fold", min_width=12)
+        ranks = [_plain("–" if row.rank is None else str(row.rank)) for row in table.rows]
+        lead.insert(0, _Column(title=_plain("#"), cells=ranks, right=True, least=max(len(rank) for rank in ranks)))
     overall = [index for index, column in enumerate(table.columns) if not column.domain]
     told = [index for index in overall if table.columns[index].metric not in ("", *_SECONDARY)]
     shown = overall if whole or not told else [i for i in overall if i in told or table.columns[i].title == "Output"]
-    for index in shown:
-        column = table.columns[index]
-        widest = max((len(_text(row.cells[index]).plain) for row in table.rows), default=0)
-        rich.add_column(_title(column), justify="left" if column.words else "right", min_width=widest)
-    for row in table.rows:
-        rank = ["–" if row.rank is None else str(row.rank)] if table.ranked else []
-        rich.add_row(*rank, _method(row), *(_text(row.cells[index]) for index in shown))
-    return rich
+    columns = [
+        _Column(
+            title=_title(table.columns[index]),
+            cells=[_text(row.cells[index]) for row in table.rows],
+            right=not table.columns[index].words,
+        )
+        for index in shown
+    ]
+    return _Grid(title=table.title, lead=lead, columns=columns)
 
 
-def _by_domain(table: Table, *, whole: bool) -> "RichTable":
+def _by_domain(table: Table, *, whole: bool) -> "RenderableType":
     """Return the figures of the domains, one domain a row: terminals are narrow, suites long.
 
     Intervals stand here only if the table is shown whole; folded into narrow columns they bury the figures.
     """
-    rich = _frame(f"{table.title} by domain")
-    rich.add_column("Domain", overflow="fold", min_width=10)
+    inside = [index for index, column in enumerate(table.columns) if column.domain]
+    lead = _Column(title=_plain("Domain"), cells=[_title(table.columns[index]) for index in inside], least=10)
+    columns = []
     for row in table.rows:
-        rich.add_column(_method(row), justify="right", overflow="fold", min_width=7)
-    for index, column in enumerate(table.columns):
-        if column.domain:
-            cells = [row.cells[index] if whole else replace(row.cells[index], interval="") for row in table.rows]
-            rich.add_row(_title(column), *map(_text, cells))
-    return rich
+        cells = [row.cells[index] if whole else replace(row.cells[index], interval="") for index in inside]
+        columns.append(_Column(title=_method(row), cells=list(map(_text, cells)), right=True))
+    return _Grid(title=f"{table.title} by domain", lead=[lead], columns=columns)
 
 
-def _turned(table: Table) -> "RichTable":
+def _turned(table: Table) -> "RenderableType":
     """Return a table that lies on its side already: one measure a row."""
-    rich = _frame(table.title)
-    rich.add_column(table.subject, overflow="fold", min_width=10)
-    for column in table.columns:
-        rich.add_column(_title(column), justify="right", overflow="fold", min_width=7)
-    for row in table.rows:
-        rich.add_row(_method(row), *(_text(cell) for cell in row.cells))
+    lead = _Column(title=_plain(table.subject), cells=[_method(row) for row in table.rows], least=10)
+    columns = [
+        _Column(title=_title(column), cells=[_text(row.cells[index]) for row in table.rows], right=True)
+        for index, column in enumerate(table.columns)
+    ]
+    return _Grid(title=table.title, lead=[lead], columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One column as it is printed."""
+
+    title: "Text"
+    cells: "list[Text]"
+    right: bool = False
+    least: int = 0
+    """Width at which it may be folded; where it is 0, the cells decide."""
+
+    @property
+    def narrowest(self) -> int:
+        """Characters that it takes to be read: no value cut, no short word of the heading in shreds."""
+        if self.least:
+            return self.least
+        words = [min(word.cell_len, _HEADING) for word in self.title.split()]
+        parts = [min(part.cell_len, _VALUE) for cell in self.cells for part in cell.split()]
+        return max(_NARROW, *words, *parts)
+
+    @property
+    def widest(self) -> int:
+        """Characters that it takes without any folding."""
+        return max(self.narrowest, self.title.cell_len, *(cell.cell_len for cell in self.cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    """Columns that go into as many tables below each other as the terminal's width takes, the lead in each."""
+
+    title: str
+    lead: list[_Column]
+    columns: list[_Column]
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[RenderableType]":
+        left, title = self.columns, self.title
+        while left:
+            shown = 1
+            while shown < len(left) and _spare([*self.lead, *left[: shown + 1]], options.max_width) >= 0:
+                shown += 1
+            yield _printed(title, [*self.lead, *left[:shown]], options.max_width)
+            left, title = left[shown:], f"{self.title}, continued"
+
+
+def _spare(columns: Sequence[_Column], width: int) -> int:
+    """Return the characters that are left over when every column is as narrow as can be."""
+    return width - sum(column.narrowest for column in columns) - 3 * len(columns) - 1
+
+
+def _printed(title: str, columns: Sequence[_Column], width: int) -> "RichTable":
+    """Return the table, with widths that share what is left over one by one, so that no column is cut at the edge."""
+    widths = [column.narrowest for column in columns]
+    spare = _spare(columns, width)
+    while spare > 0 and (growing := [i for i, column in enumerate(columns) if widths[i] < column.widest]):
+        for index in growing[:spare]:
+            widths[index] += 1
+        spare -= len(growing)
+    rich = _frame(title)
+    for column, chosen in zip(columns, widths, strict=True):
+        rich.add_column(column.title, justify="right" if column.right else "left", overflow="fold", width=chosen)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        rich.add_row(*row)
     return rich
+
+
+def _plain(text: str) -> "Text":
+    from rich.text import Text
+
+    return Text(terminal_text(text))
 
 
 def _frame(title: str) -> "RichTable":

@@ -33,6 +33,7 @@ PREFILL_EMITS = "prefill_emits"
 _ERROR = "ERROR"
 _MOST = 10**9
 """More tokens, steps or seconds than this were never measured in one turn."""
+_MOST_ROUNDS = 1000
 _NAMED = 5
 
 
@@ -93,6 +94,8 @@ class AnswerRow:
     """Whether the id is a whole number in the file."""
     category: str
     choices: tuple[Choice, ...]
+    indices: tuple[int, ...] = (0,)
+    """The number that each choice bears; where the file has none that tell them apart, its place."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Fields that Spec-Bench's form does not have, its time stamp and its answer id."""
 
@@ -114,6 +117,14 @@ class MethodAnswers:
     """By question id."""
     duplicates: int
     notes: tuple[str, ...]
+
+    def rounds(self, row: AnswerRow) -> tuple[int, ...]:
+        """Return the round of each choice of a row: its number, if the method's numbers begin at 0 as Spec-Bench's do.
+
+        A round that failed leaves a gap in the numbers of its question, and the others keep theirs.
+        """
+        counted = min(min(other.indices) for other in self.rows.values()) == 0
+        return row.indices if counted else tuple(range(len(row.choices)))
 
     @property
     def failed(self) -> int:
@@ -137,7 +148,7 @@ def read_answers(path: Path) -> AnswerFile:
     problems: list[str] = []
     for line, value in file.rows:
         try:
-            rows.append(_row(value, stem=path.stem))
+            rows.append(_row(value, stem=unsurrogated(path.stem)))
         except (msgspec.ValidationError, ValueError) as error:
             problems.append(f"{file.place(line)}: {error}")
     if problems:
@@ -212,8 +223,15 @@ def _row(value: object, *, stem: str) -> AnswerRow:
         whole=isinstance(question, int),
         category=unsurrogated(shape.get("category") or ""),
         choices=choices,
+        indices=_indices([choice.get("index") for choice in value["choices"]]),
         meta={**meta, "choices": extra} if any(extra) else meta,
     )
+
+
+def _indices(given: Sequence[object]) -> tuple[int, ...]:
+    whole = [index for index in given if isinstance(index, int) and not isinstance(index, bool)]
+    usable = len(set(whole)) == len(given) and all(0 <= index < _MOST_ROUNDS for index in whole)
+    return tuple(whole) if usable else tuple(range(len(given)))
 
 
 def _choice(shape: _ChoiceShape) -> Choice:

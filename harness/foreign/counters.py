@@ -13,7 +13,7 @@ from pathlib import Path
 
 from draftboard.errors import UserError
 from draftboard.foreign.figures import base_name, grouped
-from draftboard.foreign.reading import read_bytes
+from draftboard.foreign.reading import read_bytes, shown_name
 from draftboard.results import Figure, MethodResult, Results
 
 __all__ = ["CounterPage", "counter_figures", "read_counters", "read_page"]
@@ -24,6 +24,9 @@ _ACCEPTED, _PLACES = "spec_decode_num_accepted_tokens", "spec_decode_num_accepte
 _GENERATED = "generation_tokens"
 _WANTED = frozenset({_DRAFTS, _DRAFTED, _ACCEPTED, _PLACES, _GENERATED})
 _COUNTED = "counters of the server: other clients leak in, and what an end cuts away counts as accepted"
+_MOST = 1e15
+"""More than this was never counted, and nearby floats are still whole numbers."""
+_SAVE = "Save the page with: curl -s http://HOST:PORT/metrics"
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 """A counter's name without prefix and suffix, and its labels."""
@@ -70,6 +73,8 @@ def read_page(path: Path) -> CounterPage:
         text = read_bytes(path).decode("utf-8-sig").rstrip("\0").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UserError(f"is not UTF-8 (byte {error.start + 1})", where=str(path)) from error
+    if not text.strip("\0 \t\r\n"):
+        raise UserError("is empty", where=str(path), advice=_SAVE)
     values: dict[Series, float] = {}
     created: dict[Series, float] = {}
     doubled: set[str] = set()
@@ -80,7 +85,7 @@ def read_page(path: Path) -> CounterPage:
                 labels = tuple(sorted(sample.labels.items()))
                 if name.removesuffix("_created") in _WANTED - {name}:
                     created[name.removesuffix("_created"), labels] = sample.value
-                if name not in _WANTED or not math.isfinite(sample.value):
+                if name not in _WANTED:
                     continue
                 series = name, labels
                 if series in values:
@@ -90,10 +95,11 @@ def read_page(path: Path) -> CounterPage:
         raise UserError(
             f"is not a page of Prometheus metrics: {error}",
             where=f"{path}:{_broken_line(text)}",
-            advice="Save the page with: curl -s http://HOST:PORT/metrics",
+            advice=_SAVE,
         ) from error
-    notes = [f"{path.name}: {name} stands more than once with the same labels; added up" for name in sorted(doubled)]
-    return CounterPage(name=path.name, values=values, created=created, notes=tuple(notes))
+    shown = shown_name(path)
+    notes = [f"{shown}: {name} stands more than once with the same labels; added up" for name in sorted(doubled)]
+    return CounterPage(name=shown, values=values, created=created, notes=tuple(notes))
 
 
 def counter_figures(
@@ -129,6 +135,9 @@ def _difference(before: CounterPage, after: CounterPage, name: str, place: str |
     first, last = (_series(page, name, place) for page in (before, after))
     if not first and not last:
         return f"the server does not show {name}"
+    odd = [labels for page in (first, last) for labels, value in page.items() if not abs(value) <= _MOST]
+    if odd:
+        return f"{_worker(odd[0])} gives no number that can be a count"
     gone = [labels for labels in first if labels not in last]
     if gone:
         return f"{_worker(gone[0])} is on the first page only"

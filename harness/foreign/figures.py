@@ -24,7 +24,9 @@ def number(value: object) -> float | None:
         return None
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
+        return math.inf
+    except ValueError:
         return None
 
 

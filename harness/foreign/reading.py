@@ -15,7 +15,17 @@ from typing import Any, TypeVar
 
 from draftboard.errors import UserError
 
-__all__ = ["ForeignFile", "last_of_each", "listed", "plain", "read_bytes", "read_document", "read_rows", "unsurrogated"]
+__all__ = [
+    "ForeignFile",
+    "last_of_each",
+    "listed",
+    "plain",
+    "read_bytes",
+    "read_document",
+    "read_rows",
+    "shown_name",
+    "unsurrogated",
+]
 
 T = TypeVar("T")
 
@@ -39,7 +49,7 @@ class ForeignFile:
     @property
     def name(self) -> str:
         """The file's name without its folders, so that a stored run names no home path."""
-        return self.path.name
+        return shown_name(self.path)
 
     def place(self, line: int) -> str:
         """Return where a row stands, for a message."""
@@ -64,7 +74,7 @@ def read_rows(path: Path, *, parse: Callable[[str], Any] = json.loads) -> Foreig
 
     Raises UserError that names every broken inner line, and for a file without any row.
     """
-    data = read_bytes(path)
+    data, name = read_bytes(path), shown_name(path)
     lines = data.removeprefix(_BOM).split(b"\n")
     notes: list[str] = []
     problems: list[str] = []
@@ -73,13 +83,13 @@ def read_rows(path: Path, *, parse: Callable[[str], Any] = json.loads) -> Foreig
     filled = [(number, line) for number, line in filled if line]
     zeros = sum(line.count(b"\0") for line in lines) - sum(line.count(b"\0") for _, line in filled)
     if zeros:
-        notes.append(f"{path.name}: skipped {zeros} NUL bytes, which a crash leaves behind")
+        notes.append(f"{name}: skipped {zeros} NUL bytes, which a crash leaves behind")
     for number, line in filled:
         try:
             rows.append((number, parse(line.decode("utf-8"))))
         except (ValueError, RecursionError) as error:
             if number == filled[-1][0] and len(filled) > 1:
-                notes.append(f"{path.name}: line {number} is unfinished ({_explain(error)}) and was skipped")
+                notes.append(f"{name}: line {number} is unfinished ({_explain(error)}) and was skipped")
             else:
                 problems.append(f"{path}:{number}: {_explain(error)}")
     if problems:
@@ -103,7 +113,7 @@ def read_document(path: Path) -> ForeignFile:
     content = data.removeprefix(_BOM).strip(_BLANK + b"\n")
     if not content:
         raise UserError("is empty", where=str(path))
-    notes = (f"{path.name}: skipped NUL bytes, which a crash leaves behind",) if b"\0" in data else ()
+    notes = (f"{shown_name(path)}: skipped NUL bytes, which a crash leaves behind",) if b"\0" in data else ()
     try:
         value = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -126,6 +136,11 @@ def last_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> tuple[list
         kept[key(item)] = item
         total += 1
     return list(kept.values()), total - len(kept)
+
+
+def shown_name(path: Path) -> str:
+    """Return a file's name as text that can be stored: what of it is no UTF-8 becomes U+FFFD."""
+    return unsurrogated(path.name)
 
 
 def unsurrogated(text: str) -> str:

@@ -18,6 +18,7 @@ from draftboard.errors import UserError
 from draftboard.files import write_atomic
 from draftboard.foreign.answers import AnswerFile, AnswerRow, AnswerTurn, Choice, MethodAnswers, by_method, read_answers
 from draftboard.foreign.folders import refuse_existing, whole_folder
+from draftboard.foreign.reading import unsurrogated
 from draftboard.records import Cell, SampleRecord, Turn
 from draftboard.store import CELLS, create_run
 from draftboard.suites import Sample, Suite, load_suite
@@ -70,6 +71,7 @@ def import_spec_bench(
     read = [read_answers(path) for path in dict.fromkeys(files)]
     methods = by_method(read)
     chosen = baseline_of(methods, baseline)
+    model, hardware, tokenizer = map(unsurrogated, (model, hardware, tokenizer))
     suite = load_suite(f"{_SUITE}@{questions}") if questions is not None else None
     samples, notes = _samples(methods, suite)
     notes = [
@@ -176,7 +178,7 @@ def _asked(sample: Sample) -> SampleRecord:
 
 def _cells(method: MethodAnswers, count_tokens: CountTokens | None) -> Iterable[Cell]:
     for question, row in method.rows.items():
-        for repeat, choice in enumerate(row.choices):
+        for repeat, choice in zip(method.rounds(row), row.choices, strict=True):
             turns = [] if choice.failure else _turns(question, choice, count_tokens)
             yield Cell(
                 method=method.label,
@@ -234,7 +236,7 @@ def _plan(
     counts: dict[str, int] = {}
     for sample in samples:
         counts[sample.domain] = counts.get(sample.domain, 0) + 1
-    repeats = max(len(row.choices) for method in methods for row in method.rows.values())
+    repeats = 1 + max(max(method.rounds(row)) for method in methods for row in method.rows.values())
     return {
         "model": model,
         "revision": None,

@@ -12,7 +12,7 @@ from typing import Any
 
 from draftboard.errors import UserError
 from draftboard.foreign.figures import base_name, figure, grouped, labelled, scalar
-from draftboard.foreign.reading import read_document, read_rows
+from draftboard.foreign.reading import read_document, read_rows, shown_name
 from draftboard.results import DomainResult, Figure, MethodResult, Results
 
 __all__ = ["ACCEPTANCE", "CONFIGURATION", "RESPONSES", "TIMING", "read_specdec_bench"]
@@ -55,7 +55,7 @@ class _Directory:
                 self.problems.append(f"{file}: neither an object nor an array whose last element is one")
                 return None
             if len(runs) > 1:
-                self.notes.append(f"{self.path.name}/{name} holds {len(runs)} results; the last one is read")
+                self.notes.append(f"{shown_name(self.path)}/{name} holds {len(runs)} results; the last one is read")
             return runs[-1]
         return None
 

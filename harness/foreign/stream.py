@@ -25,6 +25,8 @@ _DONE = "[DONE]"
 _NO_USAGE = "no usage block; chunks are not tokens"
 _FIRST_CHUNK = "takes the first chunk as one token"
 _SKIP: Mapping[str, Any] = {}
+_MOST = 10**12
+"""More tokens or seconds than this were never measured."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +44,10 @@ class StreamRequest:
     tokens: int | None = None
     chunks: int = 0
     """Events with text."""
+    answered: bool = False
+    """Whether any of them had text that is no reasoning."""
+    unreadable: int = 0
+    """Payloads that are not JSON."""
     choices: set[int] = field(default_factory=set)
     reasoning: bool = False
     error: str = ""
@@ -63,6 +69,12 @@ class StreamRequest:
         return _between(self.sent, self.last)
 
     @property
+    def told(self) -> bool:
+        """Whether any event of it was one of a streamed answer."""
+        timed = self.sent is not None or self.tokens is not None
+        return bool(timed or self.choices or self.error or self.finished)
+
+    @property
     def mean_token_s(self) -> float | None:
         """(last text - first text) / (tokens - 1): a mean that takes the first chunk as one token."""
         spread = _between(self.first, self.last)
@@ -80,8 +92,8 @@ def read_stream(paths: Sequence[Path], *, label: str = "stream", model: str = ""
     notes: list[str] = []
     for path in dict.fromkeys(paths):
         file = read_rows(path, parse=_parse)
-        found = requests_of(file.rows, path.name)
-        if not found:
+        found = requests_of(file.rows, file.name)
+        if not any(request.told for request in found):
             raise UserError(
                 "holds no event of a streamed answer",
                 where=str(path),
@@ -160,15 +172,17 @@ def _parse(text: str) -> Any:
     """Read a line: JSON with a time, or a line of an event stream as it came, without one."""
     if text.startswith((":", "event:", "id:", "retry:")):
         return _SKIP
-    if text.startswith("data:"):
-        return {"data": text.removeprefix("data:").strip()}
-    return json.loads(text)
+    if not text.startswith("data:"):
+        return json.loads(text)
+    payload = text.removeprefix("data:").strip()
+    return {"data": payload if payload in ("", _DONE) else json.loads(payload)}
 
 
 def _time(row: Mapping[str, Any]) -> float | None:
     for name, scale in _CLOCKS.items():
         value = row.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        # Compared before it is multiplied, since a whole number may be too large for a float.
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST / scale:
             return value * scale
     return None
 
@@ -185,7 +199,7 @@ def _take(request: StreamRequest, row: Mapping[str, Any], time: float | None) ->
         request.error = " ".join(unsurrogated(str(message or error)).split())[:200]
     usage = data.get("usage")
     count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST:
         request.tokens = count
     choices = data.get("choices")
     for choice in choices if isinstance(choices, list) else ():
@@ -205,14 +219,14 @@ def _take_choice(request: StreamRequest, choice: Mapping[str, Any], time: float 
     request.reasoning |= thought
     if not thought and not answer:
         return
-    request.chunks += 1
-    if time is None:
-        return
+    # An event without a time takes its figure with it: the next one's would be another figure.
     request.last = time
-    if request.first is None:
+    if not request.chunks:
         request.first = time
-    if answer and request.first_answer is None:
+    if answer and not request.answered:
         request.first_answer = time
+    request.chunks += 1
+    request.answered |= answer
 
 
 def _decoded(text: str, request: StreamRequest) -> Any:
@@ -223,6 +237,7 @@ def _decoded(text: str, request: StreamRequest) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
+        request.unreadable += bool(text)
         return None
 
 
@@ -279,6 +294,8 @@ def _remarks(requests: Sequence[StreamRequest]) -> list[str]:
             notes.append(
                 f"{request.place}: {len(request.choices)} answers at once; the tokens are those of all of them"
             )
+        if request.unreadable:
+            notes.append(f"{request.place}: {request.unreadable} event(s) whose payload is not JSON")
         if not request.error and not request.finished:
             notes.append(f"{request.place}: neither a finish reason nor a closing marker; the answer may be cut off")
     return notes

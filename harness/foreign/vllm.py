@@ -6,6 +6,7 @@ Its acceptance counters are differences of the server's totals, so other clients
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +26,10 @@ _SHARED = (
 )  # fmt: skip
 _COUNTED = "as the server counts it: other clients of the server leak in, and what an end cuts away counts as accepted"
 _CHUNKS = "gaps between chunks, however many tokens each brought"
+_PATH = re.compile(r"[/~\\]|[A-Za-z]:[/\\]")
 _MILLI = 1e-3
+_MOST = 10**15
+"""More requests or drafts than this were never counted."""
 
 _PLAIN: tuple[tuple[str, str, float, str], ...] = (
     ("output_throughput", "output_tokens_per_s", 1, ""),
@@ -73,6 +77,8 @@ def read_vllm(paths: Sequence[Path], *, model: str = "", hardware: str = "") -> 
     for path in labels:
         file = _read(path)
         notes += file.notes
+        if not file.rows:
+            raise UserError("holds no result, only an empty list", where=str(path))
         for line, content in file.rows:
             results.append(
                 _Result(label=labels[path].removesuffix(".json"), place=file.place(line), content=_object(content))
@@ -121,8 +127,7 @@ def _conditions(content: Mapping[str, Any], model: str, hardware: str) -> dict[s
 
 def _method(result: _Result, notes: list[str]) -> MethodResult:
     content = result.content
-    completed = number(content["completed"])
-    n = int(completed) if completed is not None else None
+    n = _count(content["completed"])
     overall = {
         name: figure(content[key], scale=scale, n=n, signature=note)
         for key, name, scale, note in _PLAIN
@@ -146,12 +151,17 @@ def _method(result: _Result, notes: list[str]) -> MethodResult:
     )
 
 
+def _count(value: object) -> int | None:
+    """Return a number that counts something; None for one that cannot."""
+    found = number(value)
+    return int(found) if found is not None and 0 <= found <= _MOST else None
+
+
 def _positions(content: Mapping[str, Any]) -> dict[str, tuple[Figure, ...]]:
     rates = content.get("spec_decode_per_position_acceptance_rates")
     if not isinstance(rates, list) or not rates:
         return {}
-    drafts = number(content.get("spec_decode_num_drafts"))
-    n = int(drafts) if drafts is not None and math.isfinite(drafts) else None
+    n = _count(content.get("spec_decode_num_drafts"))
     return {"vllm": tuple(figure(rate, n=n, signature=_COUNTED) for rate in rates)}
 
 
@@ -174,7 +184,7 @@ def _detailed(content: Mapping[str, Any], notes: list[str], place: str) -> dict[
         return found
     rates = []
     for count, mine in zip(lengths, itls, strict=True):
-        tokens, seconds = number(count), math.fsum(number(gap) or 0.0 for gap in mine)
+        tokens, seconds = number(count), sum(number(gap) or 0.0 for gap in mine)
         if tokens is not None and tokens > 1 and seconds > 0 and math.isfinite(tokens + seconds):
             rates.append((tokens - 1) / seconds)
     if rates:
@@ -185,10 +195,10 @@ def _detailed(content: Mapping[str, Any], notes: list[str], place: str) -> dict[
 
 
 def _failures(content: Mapping[str, Any]) -> tuple[str, ...]:
-    failed = number(content.get("failed"))
+    failed = _count(content.get("failed"))
     errors = content.get("errors")
     listed = sum(bool(error) for error in errors) if isinstance(errors, list) else 0
-    count = int(failed) if failed is not None and math.isfinite(failed) else listed
+    count = listed if failed is None else failed
     return (f"{count} request(s) failed",) if count else ()
 
 
@@ -206,5 +216,5 @@ def _settings(content: Mapping[str, Any]) -> dict[str, object]:
             continue
         text = scalar(value)
         if text:
-            found[name] = base_name(text) if name.endswith("_id") else text
+            found[name] = base_name(text) if name.endswith("_id") or _PATH.match(text) else text
     return {**found, **{name: text for name in ("duration", "completed") if (text := scalar(content.get(name)))}}

@@ -11,9 +11,10 @@ from draftboard.measures.pooling import Read, absent, mean_of_samples, noted, po
 from draftboard.measures.turns import StepSums, TurnFacts, by_sample
 from draftboard.results import Figure
 
-__all__ = ["PREFILL_UNKNOWN", "acceptance_figures"]
+__all__ = ["CUT_UNKNOWN", "PREFILL_UNKNOWN", "acceptance_figures"]
 
 PREFILL_UNKNOWN = "per entry of the imported file, which does not tell a prefill's own token from a step's"
+CUT_UNKNOWN = "kept less one per step: of a step that an end cut, one too few"
 
 _NO_STEP = "no step after the prefill"
 _NO_DRAFT = "nothing was drafted"
@@ -28,13 +29,16 @@ def acceptance_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[st
     length = _steps(lambda s: (s.kept, s.count))
     rate = _steps(lambda s: (s.accepted, s.drafted))
     unknown = PREFILL_UNKNOWN if any(_prefill_unknown(turn) for turn in turns) else ""
+    less_one = CUT_UNKNOWN if any(turn.imported for turn in turns) else ""
     figures = {
         "acceptance_length": noted(pooled(turns, length, zero=_NO_STEP, nothing=nothing), unknown),
         "acceptance_length_raw": of_steps(lambda s: (_plus(s.accepted_raw, s.count), s.count), _NO_STEP),
         "acceptance_length_mean_of_samples": noted(
             mean_of_samples(turns, length, zero=_NO_STEP, nothing=nothing), unknown
         ),
-        "accepted_per_step": noted(of_steps(lambda s: (s.accepted, s.count), _NO_STEP), unknown),
+        "accepted_per_step": noted(
+            of_steps(lambda s: (s.accepted, s.count), _NO_STEP), "; ".join(filter(None, (unknown, less_one)))
+        ),
         "accepted_per_step_raw": of_steps(lambda s: (s.accepted_raw, s.count), _NO_STEP),
         "block_efficiency": noted(pooled(turns, _block_efficiency, zero=_NO_STEP, nothing=nothing), unknown),
         "tokens_per_target_pass": pooled(turns, _per_pass, zero=_NO_STEP, nothing=nothing),

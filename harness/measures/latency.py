@@ -7,12 +7,15 @@ the block's first token (*burst*).
 
 import math
 from collections.abc import Sequence
-from itertools import chain, pairwise
-from statistics import fmean
+from typing import TYPE_CHECKING
 
 from draftboard.measures.pooling import NO_DECODE, absent, decode_pooled, unrecorded
 from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Gap", "gaps", "latency_figures", "percentile"]
 
@@ -22,51 +25,59 @@ Gap = tuple[float, int]
 
 def latency_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, Figure]:
     """Return TTFT, TPOT, step gaps and inter-token latencies of these turns, all in seconds."""
-    found = [(turn.sample, between) for turn in turns if (between := gaps(turn)) is not None]
-    n = len({sample for sample, between in found if between})
-    blocks = [gap for _, between in found for gap in between]
+    import numpy as np
+
+    found = [(turn.sample, between) for turn in turns if (between := _gaps(turn)) is not None]
+    n = len({sample for sample, (seconds, _) in found if len(seconds)})
     why = NO_DECODE if found else unrecorded(turns, nothing)
-    step = sorted(seconds for seconds, _ in blocks)
-    uniform = sorted(chain.from_iterable([seconds / tokens] * tokens for seconds, tokens in blocks))
-    burst = [*([0.0] * (len(uniform) - len(step))), *step]
+    seconds = np.concatenate([part for _, (part, _) in found] or [np.empty(0)])
+    tokens = np.concatenate([part for _, (_, part) in found] or [np.empty(0, dtype=np.int64)])
+    shared = seconds / tokens
+    order = np.argsort(shared)
+    step, uniform = np.sort(seconds), np.repeat(shared[order], tokens[order])
+    burst = np.concatenate([np.zeros(len(uniform) - len(step)), step])
+    # Both ways of sharing a gap leave the sum of the gaps as it is.
+    mean = Figure(value=math.fsum(seconds.tolist()) / len(uniform), n=n) if len(uniform) else absent(why)
     return {
         **_first_token(turns, nothing),
         "tpot_s": decode_pooled(turns, lambda tokens, seconds: (seconds, tokens), nothing),
         **_percentiles("step_gap", step, n, why, (50, 95, 99)),
-        "step_gap_max_s": Figure(value=step[-1], n=n) if step else absent(why),
-        "itl_uniform_mean_s": Figure(value=fmean(uniform), n=n) if uniform else absent(why),
+        "step_gap_max_s": Figure(value=float(step[-1]), n=n) if len(step) else absent(why),
+        "itl_uniform_mean_s": mean,
         **_percentiles("itl_uniform", uniform, n, why, (50, 95, 99)),
-        "itl_burst_mean_s": Figure(value=fmean(burst), n=n) if burst else absent(why),
+        "itl_burst_mean_s": mean,
         **_percentiles("itl_burst", burst, n, why, (50,)),
     }
 
 
 def gaps(turn: TurnFacts) -> list[Gap] | None:
     """Return the gaps of a turn in order; None where its times were not recorded, empty where it emitted once."""
+    found = _gaps(turn)
+    return None if found is None else list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+
+
+def _gaps(turn: TurnFacts) -> "tuple[NDArray[np.float64], NDArray[np.int64]] | None":
+    """Return what `gaps` does as columns: seconds, tokens."""
+    import numpy as np
+
     columns, first = turn.turn.steps, turn.turn.first_ns
-    if first is None or turn.steps is None:
+    if first is None or turn.steps is None or (columns and "end_ns" not in columns):
         return None
-    if not columns:
-        return []
-    if "end_ns" not in columns:
-        return None
-    blocks = [(end, kept) for end, kept in zip(columns["end_ns"], columns["kept"], strict=True) if kept]
-    if not turn.turn.prefill_emits:
-        blocks = blocks[1:]
-    times = [first, *(end for end, _ in blocks)]
-    return [((now - before) / 1e9, kept) for (before, now), (_, kept) in zip(pairwise(times), blocks, strict=True)]
+    ends, kept = np.array(columns.get("end_ns", ()), np.float64), np.array(columns.get("kept", ()), np.int64)
+    emitted = np.flatnonzero(kept)[0 if turn.turn.prefill_emits else 1 :]
+    return np.diff(ends[emitted], prepend=first) / 1e9, kept[emitted]
 
 
-def percentile(ordered: Sequence[float], level: float) -> float:
+def percentile(ordered: "Sequence[float] | NDArray[np.float64]", level: float) -> float:
     """Return a percentile of sorted values, with linear interpolation between ranks.
 
     The same as `statistics.quantiles(..., method="inclusive")`. Raises ValueError without any value.
     """
-    if not ordered:
+    if not len(ordered):
         raise ValueError("a percentile needs at least one value")
     place = (len(ordered) - 1) * level / 100
     below = math.floor(place)
-    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     return low + (high - low) * (place - below)
 
 
@@ -79,8 +90,10 @@ def _first_token(turns: Sequence[TurnFacts], nothing: str) -> dict[str, Figure]:
     return {name: Figure(value=percentile(times, level), n=n) for name, level in names.items()}
 
 
-def _percentiles(name: str, ordered: Sequence[float], n: int, why: str, levels: Sequence[int]) -> dict[str, Figure]:
+def _percentiles(
+    name: str, ordered: "NDArray[np.float64]", n: int, why: str, levels: Sequence[int]
+) -> dict[str, Figure]:
     return {
-        f"{name}_p{level}_s": Figure(value=percentile(ordered, level), n=n) if ordered else absent(why)
+        f"{name}_p{level}_s": Figure(value=percentile(ordered, level), n=n) if len(ordered) else absent(why)
         for level in levels
     }

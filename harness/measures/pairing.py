@@ -79,9 +79,9 @@ def pair_up(baseline: Sequence[TurnFacts], method: Sequence[TurnFacts]) -> Pairi
     )
 
 
-def wall(turn: TurnFacts) -> Side:
-    """Return end-to-end seconds and tokens of a turn."""
-    return turn.seconds, turn.tokens
+def wall(turn: TurnFacts) -> Side | None:
+    """Return end-to-end seconds and tokens of a turn; None where no time was measured."""
+    return (turn.seconds, turn.tokens) if turn.seconds else None
 
 
 def totals(pairs: Iterable[Pair], read: Callable[[TurnFacts], Side | None]) -> list[Totals]:

@@ -51,18 +51,18 @@ def unrecorded(turns: Sequence[TurnFacts], nothing: str = "") -> str:
 
 
 def pooled(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "", scale: float = 1.0) -> Figure:
-    """Return Σ numerators over Σ denominators, times `scale`.
+    """Return Σ numerators over Σ denominators, times `scale`, of the turns that have a denominator.
 
-    `zero` is the reason where the denominators add up to nothing, `nothing` where there are no turns.
+    `zero` is the reason where none has, `nothing` where there are no turns.
     """
-    found = [(turn.sample, parts) for turn in turns if (parts := read(turn)) is not None]
-    n = len({sample for sample, _ in found})
-    if not found:
+    known = [(turn.sample, parts) for turn in turns if (parts := read(turn)) is not None]
+    if not known:
         return absent(unrecorded(turns, nothing))
-    bottom = sum(parts[1] for _, parts in found)
-    if not bottom > 0:
-        return absent(zero, n)
-    return Figure(value=sum(parts[0] for _, parts in found) / bottom * scale, n=n)
+    found = [(sample, parts) for sample, parts in known if parts[1] > 0]
+    if not found:
+        return absent(zero, len({sample for sample, _ in known}))
+    value = sum(parts[0] for _, parts in found) / sum(parts[1] for _, parts in found) * scale
+    return Figure(value=value, n=len({sample for sample, _ in found}))
 
 
 def mean_of_samples(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "") -> Figure:

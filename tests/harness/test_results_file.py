@@ -354,3 +354,10 @@ def test_settings_nested_beyond_reason_are_refused_with_their_line(tmp_path):
         settings = {"a": settings}
     with pytest.raises(UserError, match=r"rows\.jsonl:1: `settings` is nested too deeply"):
         read_results(write(tmp_path, [{"method": "p", "speedup": 2.0, "settings": settings}]))
+
+
+def test_nul_bytes_that_a_crash_left_are_skipped(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"method": "a", "speedup": 2.0}\n\0\0\0\n\0\0{"method": "b", "speedup": 3.0}\n')
+    (group,) = read_results(path).groups
+    assert [method.method for method in group.methods] == ["a", "b"]

@@ -74,3 +74,12 @@ def test_vllms_shares_are_left_out_where_they_are_the_joint_ones(table_of):
 @pytest.mark.parametrize("kinds", [{}, {"joint": ()}, {"joint": (Figure(value=None, n=0, reason="nothing drafted"),)}])
 def test_nothing_drafted_makes_no_table(kinds, table_of):
     assert table_of(group_of(x=kinds), "positions") is None
+
+
+def test_how_a_rate_was_computed_is_told(table_of):
+    told = "over all steps: how far each drafted was not recorded"
+    known = shares(100, 50)
+    figures = tuple(Figure(value=figure.value, n=figure.n, signature=told) for figure in known)
+    table = table_of(group_of(theirs={"joint": figures}, ours={"joint": known}), "positions")
+    notes = {row.method: [table.footnotes[number - 1] for number in row.notes] for row in table.rows}
+    assert notes == {"theirs": [told], "ours": []}

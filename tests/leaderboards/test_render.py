@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from draftboard.errors import UserError
 from draftboard.leaderboards import boards, terminal_table
 from draftboard.leaderboards import render as render_board
-from draftboard.results import Figure, Group, Interval, MethodResult, Results
+from draftboard.metrics import METRICS, metric
+from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult, Results
 from draftboard.results_file import read_results
 
 NAMES = ["index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md"]
@@ -151,3 +153,36 @@ def test_the_cases_render_to_strict_json(case, tmp_path):
         raise AssertionError(f"bare {constant}")
 
     json.loads((tmp_path / "leaderboard.json").read_bytes(), parse_constant=refuse)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_no_column_is_cut_at_the_terminals_edge(width):
+    """Twelve methods and every table: what does not fit stands below, and no value loses a digit."""
+    names = ("mt_bench", "translation", "qa")
+    methods = tuple(
+        MethodResult(
+            method=f"method-{index}-with-a-long-name",
+            domains={
+                name: DomainResult(domain=name, figures={"speedup": Figure(value=1.25 + index)}) for name in names
+            },
+            overall={name: Figure(value=1.25 + index, n=3) for name in METRICS if metric(name).kind == "speed"},
+        )
+        for index in range(12)
+    )
+    group = Group(model="m", hardware="h", suite="s", domains=names, methods=methods)
+    text = printed(group, width=width, every=True)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "continued" in text
+    assert "…" not in text
+    rules = [line for line in text.splitlines() if "──" in line]
+    assert all(line.endswith(" ") for line in rules)
+    for index in range(12):
+        assert text.count(f"{1.25 + index:.2f}×") >= 4
+
+
+def test_a_value_beyond_all_measure_is_shown_as_missing():
+    overall = {"speedup": Figure(value=1e300), "ttft_s": Figure(value=1.7e305), "tokens_per_s": Figure(value=1e20)}
+    group = Group(model="m", hardware="h", suite="s", methods=(MethodResult(method="x", overall=overall),))
+    text = printed(group)
+    assert "too large to have been measured" in text
+    assert "1.0e+20" in text

@@ -161,7 +161,8 @@ def test_each_served_model_has_its_own_figures(read):
 @pytest.mark.parametrize(
     ("before", "after", "what"),
     [
-        ("", "", "no counter of speculation"),
+        ("", AFTER, "before.txt: is empty"),
+        (BEFORE, "\r\n\0", "after.txt: is empty"),
         ("process_cpu_seconds_total 3.0\n", "process_cpu_seconds_total 4.0\n", "no counter of speculation"),
         (BEFORE, "<html>\n<body>404 not found</body>", "after.txt:"),
         ("vllm:spec_decode_num_drafts_total not-a-number\n", AFTER, "before.txt:1"),
@@ -178,3 +179,14 @@ def test_other_pages_are_refused(read, before, after, what):
 def test_values_that_are_not_finite_are_no_counters(read):
     values, _, _ = found(read(BEFORE, AFTER.replace(" 30.0", " NaN", 1)))
     assert values["drafts"] is None
+
+
+@pytest.mark.parametrize("odd", ["NaN", "+Inf", "1e308"])
+def test_a_value_that_cannot_be_a_count_is_a_reason(read, odd):
+    after = AFTER.replace(
+        'num_drafts_total{engine="0",model_name="m"} 30.0', f'num_drafts_total{{engine="0",model_name="m"}} {odd}'
+    )
+    (group,) = read(BEFORE, after).groups
+    overall = group.methods[0].overall
+    assert overall["drafts"].reason == "engine 0 gives no number that can be a count"
+    assert overall["acceptance_rate"].value is not None

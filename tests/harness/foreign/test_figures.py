@@ -17,8 +17,9 @@ def test_numbers_may_be_text(value, found):
     assert number(value) == found
 
 
-def test_a_huge_whole_number_is_no_number():
-    assert number(10**400) is None
+def test_a_huge_whole_number_is_not_finite():
+    assert number(10**400) == math.inf
+    assert figure(10**400).reason == "not a finite number"
 
 
 def test_a_figure_without_a_number_has_a_reason():

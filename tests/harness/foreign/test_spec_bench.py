@@ -352,3 +352,60 @@ def test_the_acceptance_length_survives_the_round_trip(stored, vector, turn, tmp
         for name in ("acceptance_length", "tokens_per_s", "speedup", "spec_bench_mean_accepted"):
             assert after.overall[name].value == pytest.approx(before.overall[name].value)
     assert theirs.methods[1].overall["acceptance_length"].value == pytest.approx(2.75)
+
+
+def test_a_failed_round_leaves_the_others_in_their_places(stored, turn, tmp_path: Path):
+    """Otherwise the second round of one method would be held against the first of the other."""
+
+    def made(method, repeat, seconds, status="ok"):
+        turns = [turn([0], [1], end=seconds)] if status == "ok" else []
+        return Cell(method=method, sample="s/1", repeat=repeat, status=status, turns=turns)
+
+    other = [Cell(method="autoregressive", sample="s/2", repeat=r, turns=[turn([0], [1], end=1.0)]) for r in (0, 1)]
+    run = stored(
+        [
+            made("autoregressive", 0, 0.0, "failed"),
+            made("autoregressive", 1, 4.0),
+            *other,
+            made("m", 0, 100.0),
+            made("m", 1, 2.0),
+        ],
+        repeats=2,
+    )
+    paths = export_spec_bench(run, tmp_path / "out").paths
+    import_spec_bench(paths, tmp_path / "back", baseline="autoregressive")
+    back = read_run(tmp_path / "back")
+    assert next((c.repeat, c.turns[0].end_ns) for c in back.cells if c.method == "autoregressive") == (1, 4_000_000_000)
+    assert back.plan["repeats"] == 2
+
+
+@pytest.mark.parametrize("indices", [("x", None), (3, 3), (-1, 0), (True, False), (7, 8)])
+def test_numbers_of_choices_that_are_no_rounds_are_not_used(write, answer, tmp_path: Path, indices):
+    row = answer(1, ("a", [1, 1], 0.2))
+    row["choices"] = [{**row["choices"][0], "index": index} for index in indices]
+    import_spec_bench([write("a.jsonl", [row])], tmp_path / "run")
+    assert [cell.repeat for cell in read_run(tmp_path / "run").cells] == [0, 1]
+
+
+def test_a_row_without_time_is_in_no_figure_of_speed(write, answer, tmp_path: Path):
+    plain, fast = pair(write, answer, n=2)
+    rows = [json.loads(line) for line in fast.read_text().splitlines()]
+    rows[0]["choices"][0]["wall_time"] = [0]
+    import_spec_bench([plain, write("fast.jsonl", rows)], tmp_path / "run")
+    fast = next(method for method in analyse(read_run(tmp_path / "run")).methods if method.method == "fast")
+    assert fast.overall["tokens_per_s"].value == pytest.approx(20)
+    assert (fast.overall["speedup_time"].value, fast.overall["speedup_time"].n) == (pytest.approx(2.0), 1)
+    assert fast.overall["acceptance_length"].n == 2
+    assert "1 of 2 turns took no time and are in no figure of speed" in fast.notes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes on POSIX alone")
+def test_a_file_whose_name_is_no_utf8(answer, tmp_path: Path):
+    row = answer(1, ("a", [1, 1], 0.2), model=None)
+    path = Path(os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff.jsonl"))
+    path.write_text(json.dumps(row))
+    made = import_spec_bench([path], tmp_path / "run", hardware="h\udcff")
+    run = read_run(tmp_path / "run")
+    assert [method.label for method in made.methods] == ["m\ufffd"]
+    assert run.plan["imported"]["files"][0]["name"] == "m\ufffd.jsonl"
+    assert run.environment["hardware"] == "h\ufffd"

@@ -197,3 +197,40 @@ def test_files_without_an_event_are_refused(write, rows):
 def test_other_files_are_refused(write):
     with pytest.raises(UserError, match=":1"):
         read_stream([write("a.jsonl", ["[1, 2]", "{}"])])
+
+
+def test_text_without_a_time_takes_its_figure_with_it():
+    later = figures((None, chunk("a")), (0.6, chunk("b")), (0.7, usage(5)))
+    assert later["ttft_s"].value is None
+    assert later["tokens_per_s"].value == pytest.approx(5 / 0.6)
+    cut = figures((0.2, chunk("a")), (None, chunk("b")), (0.7, usage(5)))
+    assert cut["ttft_s"].value == pytest.approx(0.2)
+    assert cut["tokens_per_s"].value is None
+    assert cut["tpot_mean_s"].value is None
+
+
+@pytest.mark.parametrize("huge", [10**400, 1e300, float("inf"), float("nan")])
+def test_numbers_beyond_all_measure_are_not_known(huge):
+    found = figures((0.2, chunk("a")), (huge, chunk("b")), (0.7, usage(huge)))
+    assert found["ttft_s"].value == pytest.approx(0.2)
+    assert {name: found[name].value for name in ("output_tokens_total", "tokens_per_s", "tpot_mean_s")} == {
+        "output_tokens_total": None,
+        "tokens_per_s": None,
+        "tpot_mean_s": None,
+    }
+
+
+def test_a_file_of_something_else_is_refused(write):
+    with pytest.raises(UserError, match="no event"):
+        read_stream([write("answers.jsonl", [{"question_id": 1}])])
+
+
+def test_a_broken_payload_is_an_error_inside_and_told_at_the_end(write):
+    good = "data: " + json.dumps(chunk("a"))
+    with pytest.raises(UserError) as told:
+        read_stream([write("a.txt", [good, 'data: {"choi', good])])
+    assert "a.txt:2" in str(told.value)
+    (group,) = read_stream([write("b.txt", [good, 'data: {"choi'])]).groups
+    assert any("line 2 is unfinished" in note for note in group.notes)
+    (group,) = read_stream([write("c.jsonl", events((0.1, chunk("a")), (0.2, "{broken"), (0.3, usage(2))))]).groups
+    assert any("1 event(s) whose payload is not JSON" in note for note in group.notes)

@@ -227,3 +227,29 @@ def test_failed_cells_are_counted(stored, turn, tmp_path: Path):
     assert [path.name for path in done.paths] == ["m.json"]
     assert json.loads(done.paths[0].read_text())["failed"] == 1
     assert any(note.startswith("dead: no cell") for note in done.notes)
+
+
+def test_a_file_without_a_result_is_refused(file):
+    path = file(LEAST)
+    path.write_text("[]")
+    with pytest.raises(UserError, match="holds no result"):
+        read_vllm([path])
+
+
+@pytest.mark.parametrize("completed", [-1, 1e30])
+def test_a_count_that_cannot_be_is_no_count(file, completed):
+    (group,) = read_vllm([file({**LEAST, "completed": completed})]).groups
+    assert group.methods[0].overall["output_tokens_per_s"].n is None
+
+
+def test_gaps_beyond_all_measure_do_not_stop_the_reader(file):
+    detailed = {**LEAST, "itls": [[1e308, 1e308], [0.5]], "output_lens": [3, 2]}
+    (group,) = read_vllm([file(detailed)]).groups
+    assert group.methods[0].overall["user_tokens_per_s"].value == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("path", ["/home/somebody/data.json", "~/data.json", "C:\\Users\\somebody\\data.json"])
+def test_no_folder_of_somebody_is_kept(file, path):
+    (group,) = read_vllm([file({**LEAST, "dataset": path, "note": "a/b at 5"})]).groups
+    assert group.methods[0].settings["dataset"] == "data.json"
+    assert group.methods[0].settings["note"] == "a/b at 5"

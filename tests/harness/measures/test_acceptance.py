@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftboard.measures import acceptance_figures, positions
-from draftboard.measures.acceptance import PREFILL_UNKNOWN
+from draftboard.measures.acceptance import CUT_UNKNOWN, PREFILL_UNKNOWN
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -207,3 +207,10 @@ def test_figures_of_one_trace_agree_with_each_other(turn, of, steps, cut):
         hits = sum(figure.value for figure in places["vllm"])
         assert hits == pytest.approx(found["vllm_acceptance_length"] - 1)
         assert hits * drafting / count == pytest.approx(found["acceptance_length_raw"] - 1)
+
+
+def test_what_an_imported_step_accepted_is_told_to_be_derived(turn, imported, of):
+    ours = acceptance_figures(of(turn(3, steps=((4, 4, 2),))))["accepted_per_step"]
+    theirs = acceptance_figures(of(imported(kept=(2,), emits=1)))["accepted_per_step"]
+    assert (ours.value, ours.signature) == (2.0, "")
+    assert (theirs.value, theirs.signature) == (1.0, CUT_UNKNOWN)

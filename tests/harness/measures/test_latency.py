@@ -103,3 +103,10 @@ def test_all_three_views_have_the_same_total(turn, of, blocks):
     if blocks[-1][0]:
         assert found["itl_uniform_mean_s"] == pytest.approx(found["tpot_s"])
     assert found["step_gap_p50_s"] <= found["step_gap_p95_s"] <= found["step_gap_p99_s"] <= found["step_gap_max_s"]
+
+
+def test_both_ways_of_sharing_a_gap_have_the_mean_of_the_time_per_token(turn, of):
+    made = of(turn(7, 0.9, steps=((3, 2, 3), (3, 1, 2), (0, 0, 1)), ends=(0.3, 0.5, 0.9), first=0.1))
+    found = values(made)
+    assert found["itl_uniform_mean_s"] == found["itl_burst_mean_s"] == pytest.approx(found["tpot_s"])
+    assert all(type(value) is float for value in found.values() if value is not None)
