@@ -13,9 +13,11 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from http.client import HTTPException
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -87,7 +89,11 @@ def ask_command(command: str, timeout_s: float) -> Judge:
 
 def ask_endpoint(url: str, timeout_s: float) -> Judge:
     """Return a judge that is an address: the question is posted as JSON, the reply is the body."""
-    if not url.startswith(("http://", "https://")):
+    try:
+        host = urlsplit(url).hostname if url.startswith(("http://", "https://")) else None
+    except ValueError:
+        host = None
+    if not host or not url.isprintable() or " " in url:
         raise UserError(f"{url!r} is no http address")
 
     def ask(question: bytes) -> str:
@@ -98,8 +104,8 @@ def ask_endpoint(url: str, timeout_s: float) -> Judge:
         except urllib.error.HTTPError as error:
             with error:
                 raise JudgeFailure(f"HTTP status {error.code}") from error
-        except OSError as error:
-            raise JudgeFailure(str(getattr(error, "reason", error))) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise JudgeFailure(str(getattr(error, "reason", error)) or type(error).__name__) from error
         return body.decode("utf-8", "replace")
 
     return ask

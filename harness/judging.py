@@ -12,6 +12,8 @@ from draftboard.store import read_run
 
 __all__ = ["judge_command"]
 
+_LONGEST_S = 86_400
+
 
 def judge_command(
     source: Path,
@@ -31,8 +33,10 @@ def judge_command(
         raise UserError("a judge is either a --command or an --endpoint", advice="Give one of them.")
     if not name.strip():
         raise UserError("the judge needs a name to be stored under", advice="Add --name NAME.")
-    if timeout_s <= 0:
-        raise UserError(f"--timeout must be above 0, not {timeout_s:g}")
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise UserError("the judge's name is not UTF-8 text, which its marks could not be stored under")
+    if not 0 < timeout_s <= _LONGEST_S:
+        raise UserError(f"--timeout must be above 0 and at most {_LONGEST_S:,}, not {timeout_s:g}")
     judge = ask_command(command, timeout_s) if command is not None else ask_endpoint(endpoint or "", timeout_s)
     run = read_run(source)
     equal = [method.method for method in analyse(run).methods if method.output == "identical"]
@@ -46,7 +50,10 @@ def judge_command(
         for row in rows:
             print(_line(row))
         if not rows:
-            print("nothing to judge: every sample has a scorer (--scored-too judges these as well)")
+            print(
+                "nothing to judge: every answer left is what the baseline wrote, or of a sample with a scorer "
+                "(--scored-too judges these as well)"
+            )
     return 1 if any(row["failed"] for row in rows) else 0
 
 

@@ -3,19 +3,34 @@
 None means "not said": the command line wins over the plan file, and what neither says takes the default of `plan`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from draftboard.errors import UserError
 
-__all__ = ["RunOptions", "read_options"]
+__all__ = ["RunOptions", "Whole", "read_options"]
 
 _Repeated = Parameter(negative=(), consume_multiple=False)
+
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number as it stands; left to itself the library rounds 1.5 to a neighbour."""
+    try:
+        return int(tokens[0].value)
+    except ValueError as error:
+        raise ValueError(f"{tokens[0].value!r} is not a whole number") from error
+
+
+Whole = Parameter(converter=_whole)
+"""How an integer is read from the command line."""
+
+_Integer = Annotated[int | None, Whole]
 
 
 @Parameter(name="*")
@@ -33,7 +48,7 @@ class RunOptions:
     """Method tables, in a plan file only: [[methods]] with method, label and settings."""
     suite: Annotated[tuple[str, ...] | None, _Repeated] = None
     """A suite, NAME[/VARIANT][@PATH]: mini, spec_bench@question.jsonl, mmlu/letter@mmlu [default: mini]."""
-    limit: int | None = None
+    limit: _Integer = None
     """At most this many samples a domain."""
     category: Annotated[tuple[str, ...] | None, _Repeated] = None
     """Only these domains or raw categories; repeat it, or set commas between them."""
@@ -41,31 +56,31 @@ class RunOptions:
     """File with sample ids, one a line: only these, in this order."""
     part: Literal["all", "calibration", "test"] | None = None
     """Part of the 20/80 split of each domain: what settings are chosen on, or what is reported [default: all]."""
-    max_prompt_tokens: int | None = None
+    max_prompt_tokens: _Integer = None
     """Leave out samples whose conversation may need a longer prompt; what was left out is counted and told."""
-    shots: int | None = None
+    shots: _Integer = None
     """Examples before a question, for suites that have them (mmlu/k-shot, mmlu/loglik) [default: 5]."""
     qa_references: str | None = None
     """File with answers for Spec-Bench's qa questions, which its own file has none for."""
     history: Literal["live", "reference"] | None = None
     """What a later turn follows: the method's own answers, or the baseline's for every method [default: live]."""
-    max_new_tokens: int | None = None
+    max_new_tokens: _Integer = None
     """Longest output of a turn in tokens; a suite's own shorter budget stays [default: 1024]."""
     temperature: float | None = None
     """0 is greedy [default: 0]."""
     top_p: float | None = None
     """Nucleus of the warped distribution [default: 1]."""
-    top_k: int | None = None
+    top_k: _Integer = None
     """Keep the k likeliest tokens; 0 keeps all [default: 0]."""
-    seed: int | None = None
+    seed: _Integer = None
     """Of sample order, method order and sampling [default: 0]."""
-    repeats: int | None = None
+    repeats: _Integer = None
     """Rounds over all samples [default: 1]."""
     dtype: Literal["auto", "float32", "float16", "bfloat16"] | None = None
     """Of the target [default: auto: what this device computes fastest]."""
     device: str | None = None
     """auto, cpu, cuda or cuda:N [default: auto]."""
-    threads: int | None = None
+    threads: _Integer = None
     """Threads that torch computes with on a CPU [default: the cores that this process may use]."""
     template: str | None = None
     """auto (the tokenizer's chat template), vicuna, none, or a Jinja file [default: auto]."""

@@ -1,5 +1,6 @@
 """A plan with everything decided: which methods run on which samples of which model, and how. Free of torch."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -104,7 +105,7 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
         entries=tuple(entries),
         suites=tuple(suites),
         limit=options.limit,
-        category=_names(options.category),
+        category=_names(options.category, suites),
         ids=Path(options.ids).name if options.ids is not None else None,
         part=options.part or "all",
         splits=splits,
@@ -129,6 +130,8 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
     """Add what is wrong with the model's name and with single values."""
     from draftboard.models import resolve
 
+    if options.device and not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", options.device):
+        problems.append(f"unknown device {options.device!r}; known: auto, cpu, cuda, cuda:N")
     try:
         resolve(options.model or DEFAULT_MODEL, options.revision)
     except UserError as error:
@@ -146,7 +149,11 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
         value = getattr(options, name)
         if value is not None and abs(value) > _LARGEST:
             problems.append(f"{name} must be at most {_LARGEST}, not {value}")
-    for name in ("model", "revision", "suite", "device", "template", "draft_model", "stop"):
+    for name in ("model", "ids", "qa_references", "device", "template", "draft_model", "suite"):
+        # As from a shell variable that is not set: a default in its place would be another run than the one meant.
+        if getattr(options, name) in ("", ()):
+            problems.append(f"{name} is empty; leave it out for its default")
+    for name in ("model", "revision", "suite", "ids", "qa_references", "device", "template", "draft_model", "stop"):
         said = getattr(options, name) or ()
         if any("\ud800" <= character <= "\udfff" for character in "".join(said)):
             problems.append(f"{name} is not UTF-8 text, which a run could not be stored with")
@@ -252,8 +259,9 @@ def _chosen(
     if options.category is not None:
         # A category that only other suites have is theirs; one that none has is told by every suite.
         elsewhere = {name for other in suites if other.name != suite.name for name in _categories(other)}
-        names = [name for name in _names(options.category) if name in _categories(suite) or name not in elsewhere]
-        suite = of_categories(suite, names or _names(options.category))
+        said = _names(options.category, suites)
+        names = [name for name in said if name in _categories(suite) or name not in elsewhere]
+        suite = of_categories(suite, names or said)
     if ids:
         suite = of_ids(suite, ids)
     if options.limit is not None and options.limit >= 1:
@@ -265,13 +273,15 @@ def _categories(suite: Suite) -> set[str]:
     return {name for s in suite.samples for name in (s.domain, s.group, s.category) if name is not None}
 
 
-def _names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names from repeated and comma-separated values."""
-    return tuple(name.strip() for value in values or () for name in value.split(",") if name.strip())
+def _names(values: Sequence[str] | None, suites: Sequence[Suite]) -> tuple[str, ...]:
+    """Names from repeated and comma-separated values; a name that itself holds a comma is taken as a whole."""
+    known = {name for suite in suites for name in _categories(suite)}
+    parts = [name for value in values or () for name in ([value] if value in known else value.split(","))]
+    return tuple(name if name in known else name.strip() for name in parts if name.strip())
 
 
 def _ids(options: RunOptions, suites: Sequence[Suite], problems: list[str]) -> tuple[str, ...]:
-    if options.ids is None:
+    if not options.ids:
         return ()
     if len(suites) > 1:
         problems.append("ids: a list of ids needs a run over one suite; this one has " + str(len(suites)))

@@ -76,11 +76,17 @@ class Reader:
         return len(ids) + earlier * self.budget(sample)
 
     def continuations(self, sample: Sample) -> list[list[int]]:
-        """Return the ids that each of the sample's choices adds to its prompt."""
+        """Return the ids that each of the sample's choices adds to its prompt.
+
+        Raises UserError for a tokenizer that has no ids of their own for them.
+        """
         text, ids = self.prompt(sample, ())
-        found = [encode(self.tokenizer, text + choice)[len(ids) :] for choice in sample.choices]
-        if not all(found):
+        whole = [encode(self.tokenizer, text + choice) for choice in sample.choices]
+        if any(one[: len(ids)] != ids or len(one) == len(ids) for one in whole):
             raise UserError(f"the tokenizer merges the choices of sample {sample.sample_id} with its prompt")
+        found = [one[len(ids) :] for one in whole]
+        if len(set(map(tuple, found))) < len(found):
+            raise UserError(f"the tokenizer does not tell the choices of sample {sample.sample_id} apart")
         return found
 
     def count(self, text: str) -> int:
@@ -164,7 +170,7 @@ def fitted(plan: Plan, reader: Reader) -> Plan:
 
 
 def preflight(plan: Plan, reader: Reader) -> None:
-    """Let every method refuse this target before weights are loaded. All refusals are told at once."""
+    """Let every method refuse this target before weights are loaded, all refusals at once; then check its choices."""
 
     known = Preflight(
         target=plan.model,
@@ -179,6 +185,11 @@ def preflight(plan: Plan, reader: Reader) -> None:
             problems.append(f"{entry.label}: {error}")
     if problems:
         raise UserError(f"{len(problems)} method(s) cannot run with {plan.model}", problems=tuple(problems))
+    for suite in plan.suites:
+        # The samples of a suite have the same choices behind the same last words.
+        first = next((sample for sample in suite.samples if sample.choices), None)
+        if first is not None:
+            reader.continuations(first)
 
 
 @dataclass(slots=True, kw_only=True)

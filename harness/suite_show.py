@@ -29,7 +29,7 @@ def show_suite(
     chosen = limited(suite, prompts, seed).samples if prompts else ()
     report = {**describe_suite(suite, seed), "prompts": [_describe_sample(sample) for sample in chosen]}
     if as_json:
-        print(json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1))
+        print(json.dumps(report, allow_nan=False, indent=1))
     else:
         _print(report)
     return 0
@@ -86,16 +86,16 @@ def _describe_sample(sample: Sample) -> dict[str, Any]:
 
 
 def _print(report: dict[str, Any]) -> None:
-    print(f"{report['name']} · {report['source']} · {report['samples']} samples")
-    print(f"licence: {report['licence']}")
+    print(terminal_text(f"{report['name']} · {report['source']} · {report['samples']} samples"))
+    print(terminal_text(f"licence: {report['licence']}"))
     print(f"sha256: {report['sha256']}   wording: version {report['wording_version']}")
     for note in report["notes"]:
         print(f"note: {terminal_text(note)}")
     print()
     for domain in report["domains"]:
-        print(_domain_line(domain))
+        print(terminal_text(_domain_line(domain)))
     for sample in report["prompts"]:
-        print(f"\n--- {terminal_text(sample['id'])} · {sample['domain']} · {sample['category']}")
+        print("\n" + terminal_text(f"--- {sample['id']} · {sample['domain']} · {sample['category']}"))
         blocks = [("system", [sample["system"] or ""]), ("header", [sample["header"]]), ("example", sample["examples"])]
         for title, texts in (*blocks, ("turn", sample["turns"])):
             _print_texts(title, texts)

@@ -62,10 +62,9 @@ def resolve_template(template: str, tokenizer: "PreTrainedTokenizerBase") -> Tem
         )
     if template in TEMPLATES:
         return Template(name=template)
-    path = Path(template).expanduser()
     try:
-        source = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
+        source = Path(template).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, ValueError, RuntimeError) as error:  # the last for a home folder that nobody has
         raise UserError(
             f"template {template!r} cannot be read: {getattr(error, 'strerror', None) or error}",
             advice=f"Templates: {', '.join(TEMPLATES)}, or the path of a Jinja file.",
@@ -102,10 +101,11 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str) -> list[int]:
     """Token ids of a rendered prompt, the beginning-of-sequence token exactly once where the tokenizer has
     one.
 
-    A text that starts with that token's text has it already; otherwise it is the tokenizer's to add, or not.
+    A text that starts with that token's text, blanks before it aside, has it already; otherwise it is the tokenizer's
+    to add, or not.
     """
     bos = tokenizer.bos_token
-    written = bool(bos) and text.startswith(str(bos))
+    written = bool(bos) and text.lstrip().startswith(str(bos))
     encoded = tokenizer(text, add_special_tokens=not written, return_attention_mask=False, verbose=False)
     ids = [int(token) for token in encoded["input_ids"]]
     # Some tokenizers close every text with an end token, as encoders need it; a prompt has to stay open.
@@ -175,6 +175,8 @@ def _compile(name: str, source: str) -> Any:
         code = environment.compile(source, filename=name)
     except TemplateSyntaxError as error:
         raise UserError(f"not a Jinja template: {error.message}", where=f"{name}:{error.lineno}") from error
+    except (RecursionError, ValueError, OverflowError, MemoryError) as error:
+        raise UserError(f"the template cannot be compiled: {error or type(error).__name__}", where=name) from error
     return environment.template_class.from_code(environment, code, environment.make_globals(None))
 
 
@@ -190,17 +192,27 @@ def _render_file(
 
     compiled = _compile(name, source)
     try:
-        text = compiled.render(
-            messages=messages(system, turns, answers),
-            system=system,
-            turns=list(turns),
-            answers=list(answers),
-            bos_token=tokenizer.bos_token or "",
-            eos_token=tokenizer.eos_token or "",
+        text = str(
+            compiled.render(
+                messages=messages(system, turns, answers),
+                system=system,
+                turns=list(turns),
+                answers=list(answers),
+                bos_token=tokenizer.bos_token or "",
+                eos_token=tokenizer.eos_token or "",
+            )
         )
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, OverflowError) as error:
-        raise UserError(f"the template fails: {error}", where=f"{name}:{_line_of(error, name)}") from error
-    return str(text)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+        raise UserError(
+            f"the template fails: {str(error) or type(error).__name__}",
+            where=f"{name}:{_line_of(error, name)}",
+            advice="A template is given messages, system, turns, answers, bos_token and eos_token.",
+        ) from error
+    if not text:
+        raise UserError("the template gives an empty prompt", where=name)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError("the template gives half a surrogate pair, which is no character", where=name)
+    return text
 
 
 def _line_of(error: BaseException, name: str) -> int:

@@ -35,6 +35,10 @@ class _Skipped(Exception):
     """Why a cell cannot be run, though nothing failed."""
 
 
+class _Unanswered(Exception):
+    """Why a turn cannot be asked until the baseline has been asked again."""
+
+
 class Worker:
     """Turns tasks into cells."""
 
@@ -44,6 +48,7 @@ class Worker:
         self.samples = samples
         self._meters = Meters(session.target.device)
         self._answers: dict[tuple[str, int], list[str]] = {}
+        self._unanswered: set[tuple[str, int]] = set()
         for cell in done:
             self._remember(cell)
 
@@ -60,6 +65,8 @@ class Worker:
             raise
         except _Skipped as skipped:
             status, reason = "skipped", str(skipped)
+        except _Unanswered as unanswered:
+            status, reason = "failed", str(unanswered)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a method is anybody's code; its failure is a result, and the run goes on
             status, reason = "failed", _first_line(error)
         taken = self._meters.read()
@@ -92,8 +99,12 @@ class Worker:
 
     def _remember(self, cell: Cell) -> None:
         """Keep the baseline's answers where other methods are asked with them."""
-        if self.session.plan.history == "reference" and cell.method == BASELINE and cell.status == "ok":
+        if self.session.plan.history != "reference" or cell.method != BASELINE:
+            return
+        if cell.status == "ok":
             self._answers[cell.sample, cell.repeat] = [turn.text for turn in cell.turns]
+        elif cell.status == "failed":
+            self._unanswered.add((cell.sample, cell.repeat))
 
     def warm_up(self, kind: str, say: Callable[[str], None]) -> None:
         """Run every method on short budgets at several prompt lengths; nothing of it is counted or kept."""
@@ -132,6 +143,9 @@ class Worker:
         answers = [turn.text for turn in turns]
         if answers and self.session.plan.history == "reference" and task.entry.label != BASELINE:
             theirs = self._answers.get((task.key, task.repeat))
+            if theirs is None and (task.key, task.repeat) in self._unanswered:
+                # Failed as the baseline is, so that a resumed run asks both again.
+                raise _Unanswered(f"turn {len(answers) + 1}: the baseline failed and gave no answer to follow")
             if theirs is None:
                 raise _Skipped(f"turn {len(answers) + 1}: the baseline gave no answer to follow")
             answers = theirs[: len(answers)]
@@ -143,8 +157,13 @@ class Worker:
             raise _Skipped("answered by likelihood: only the baseline is asked, since nothing is drafted")
         reader = self.session.reader
         ids = reader.prompt(task.sample, ())[1]
+        choices = reader.continuations(task.sample)
+        # The last token of a choice is only looked for in the scores, and takes no place.
+        needed = len(ids) + max(map(len, choices)) - 1
+        if needed > reader.window:
+            raise _Skipped(f"turn 1: prompt and choices of {needed} tokens, window {reader.window}")
         cpu, wall = process_time_ns(), perf_counter_ns()
-        best = likeliest(self.session.target, ids, reader.continuations(task.sample))
+        best = likeliest(self.session.target, ids, choices)
         end, cpu_end = perf_counter_ns() - wall, process_time_ns() - cpu
         return Turn(
             prompt_tokens=len(ids),
@@ -218,21 +237,29 @@ def _seed(seed: int, sample: str, turn: int, repeat: int) -> int:
 
 
 def _stop_rule(reader: Reader, stop: Sequence[str]) -> Any:
-    """Look for the stop texts in the text written so far; the id that completes one is the last that is kept."""
+    """Look for the stop texts in the text written so far; the id that completes one is the last that is kept.
+
+    A special token has no text there, so that one named as a stop text is looked for by its id.
+    """
     if not stop:
         return None
+    tokenizer = reader.tokenizer
+    special = {str(token): number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    ending = {special[part] for part in stop if part in special}
     checked = 0
+
+    def written(ids: Sequence[int]) -> bool:
+        text = tokenizer.decode(list(ids), skip_special_tokens=True)
+        return any(part in text for part in stop)
 
     def rule(ids: Sequence[int]) -> int | None:
         nonlocal checked
         start = min(checked, len(ids))
         checked = len(ids)
-        if not any(part in reader.tokenizer.decode(list(ids), skip_special_tokens=True) for part in stop):
-            return None
-        for end in range(start + 1, len(ids) + 1):
-            text = reader.tokenizer.decode(list(ids[:end]), skip_special_tokens=True)
-            if any(part in text for part in stop):
-                return end
-        return None
+        ended = next((at + 1 for at in range(start, len(ids)) if ids[at] in ending), None)
+        last = ended or len(ids)
+        if not written(ids[:last]):
+            return ended
+        return next(end for end in range(start + 1, last + 1) if written(ids[:end]))
 
     return rule

@@ -64,6 +64,9 @@ def download(
     except OSError as error:
         raise SuiteError(f"{target}: cannot be read ({error.strerror})", advice=offline) from error
     data = _fetch(published.url, timeout_s, suite, offline)
+    if data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        # A proxy's page with status 200 would otherwise be kept for good where no hash is known.
+        raise SuiteError(f"{suite}: {published.url} gave a web page instead of the file", advice=offline)
     found = sha256(data).hexdigest()
     if published.sha256 not in (None, found):
         raise SuiteError(

@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["SuiteError", "suggestion"]
+__all__ = ["SuiteError", "printable", "suggestion"]
 
 
 _SHOWN = 500
 """Problems in one message. A file of the wrong kind has one for every line, which no one reads to the end."""
+
+
+_NAMES = 60
+"""Known names in one message. A file has as many ids as questions."""
 
 
 class SuiteError(Exception):
@@ -20,8 +24,14 @@ class SuiteError(Exception):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """What to print after an unknown name: the nearest known name, if one is near, and the whole list."""
+    """What to print after an unknown name: the nearest known name, if one is near, and the list of them."""
     names = list(known)
     near = get_close_matches(name.lower(), names, n=1)
-    listed = "known: " + ", ".join(names)
-    return f"did you mean {near[0]}? ({listed})" if near else listed
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    listed = "known: " + ", ".join(map(printable, names[:_NAMES])) + more
+    return f"did you mean {printable(near[0])}? ({listed})" if near else listed
+
+
+def printable(text: str) -> str:
+    """`text` with what no terminal can write, or would obey, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -105,7 +105,13 @@ def _find_commit(place: HubPlace, suite: str, offline: str) -> tuple[str | None,
     )
 
     def ask() -> str | None:
-        return HfApi().dataset_info(place.name, revision=place.revision, timeout=_TIMEOUT_S).sha
+        try:
+            return HfApi().dataset_info(place.name, revision=place.revision, timeout=_TIMEOUT_S).sha
+        except HFValidationError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # As from the login page of a hotel's network, which answers every address.
+            raise ConnectionError("what answered there is not the hub") from error
 
     unreachable: tuple[type[Exception], ...] = (OSError, *_transport_errors(HfHubHTTPError))
     try:

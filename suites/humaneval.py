@@ -42,7 +42,7 @@ def load(request: Request) -> Suite:
         prompt, entry, test = row.text("prompt"), row.text("entry_point"), row.text("test")
         if entry and not entry.isidentifier():
             row.problem(f"`entry_point` is {entry!r}, which names no function")
-        elif prompt and f"def {entry}(" not in prompt:
+        elif entry and prompt and f"def {entry}(" not in prompt:
             row.problem(f"`prompt` has no function {entry}")
         if test and "def check(" not in test:
             row.problem("`test` has no function check")

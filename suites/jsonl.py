@@ -16,6 +16,10 @@ from draftboard.suites.sample import Suite
 
 __all__ = ["QuestionFile", "load", "load_jsonl", "parse_questions", "questions_of", "read_questions"]
 
+_FORMS = tuple((key, turns) for key in ("question_id", "id") for turns in ("turns", "prompt", "messages"))
+_ROWS_OF_ANOTHER_KIND = 20
+"""So many rows without the columns of a question file are no slips."""
+
 _FORM = (
     'Each line is one object like {"question_id": 1, "category": "qa", "turns": ["…"], "reference": ["…"]}; '
     "docs/suites.md lists all fields."
@@ -93,7 +97,8 @@ def questions_of(file: RowFile, *, categories: Collection[str] | None = None) ->
             row.problems.extend(_check_category(row.fields.get("category"), categories))
         return found
 
-    questions = tuple(found for found in checked(file, question, advice=_FORM) if found is not None)
+    forms = _FORMS if len(file.rows) >= _ROWS_OF_ANOTHER_KIND else ()
+    questions = tuple(found for found in checked(file, question, forms=forms, advice=_FORM) if found is not None)
     dropped = sum(found.answers_dropped for found in questions)
     notes = [f"{dropped} assistant messages are not used: each method gives its own answers"] if dropped else []
     return QuestionFile(name=file.name, questions=questions, sha256=file.sha256, notes=(*file.notes, *notes))

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from draftboard.suites.errors import SuiteError
+from draftboard.suites.errors import SuiteError, printable
 
-__all__ = ["Fault", "Parsed", "Row", "decoded", "parse", "printable"]
+__all__ = ["Fault", "Parsed", "Row", "decoded", "parse"]
 
 _BOM = b"\xef\xbb\xbf"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -27,6 +27,13 @@ _OTHER_BOMS = {
     b"\0\0\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
+}
+_PACKED = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "gzip data inside gzip data",
+    b"\x28\xb5\x2f\xfd": "zstd data",
+    b"\xfd7zXZ\0": "xz data",
+    b"BZh": "bzip2 data",
 }
 # The first character of a text in a wider encoding that has no mark.
 _NO_MARK = re.compile(rb"[\x20-\x7e]\0|\0(\0\0)?[\[{]")
@@ -101,11 +108,6 @@ def decoded(data: bytes, name: str) -> str:
     return text
 
 
-def printable(text: str) -> str:
-    """`text` with what no terminal can write as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def _unpacked(data: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(data)
@@ -115,6 +117,9 @@ def _unpacked(data: bytes, name: str) -> bytes:
 
 def _check_kind(data: bytes, name: str) -> None:
     """Refuse what is no data file of ours at all."""
+    for start, kind in _PACKED.items():
+        if data.startswith(start):
+            raise SuiteError(f"{name}: {kind}, not the rows themselves", advice="Unpack it first.")
     for mark, encoding in _OTHER_BOMS.items():
         if data.startswith(mark):
             raise SuiteError(f"{name}: the text is {encoding}, not UTF-8", advice="Save the file as UTF-8.")
@@ -327,8 +332,12 @@ def _parquet(data: bytes, name: str) -> Parsed:
     try:
         table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data)).read()
         records = table.replace_schema_metadata(None).to_pylist()
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = str(error).partition("\n")[0]
         raise SuiteError(f"{name}: no readable Parquet file ({reason})", advice="Fetch the file again.") from error
+    # A row would keep the last of them without a word.
+    twice = sorted({column for column in table.column_names if table.column_names.count(column) > 1})
+    if twice:
+        raise SuiteError(f"{name}: columns of the same name", problems=tuple(f"{column!r} twice" for column in twice))
     rows = tuple(Row(line=number, fields=record) for number, record in enumerate(records, 1))
     return Parsed(rows=rows, data=data, numbered="row ")

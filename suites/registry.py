@@ -141,8 +141,8 @@ def register_suite(
     line of the loader's docstring. Raises `SuiteError` if the name is taken by another loader or cannot be
     one.
     """
-    if not name or "@" in name or any(character.isspace() for character in name):
-        raise SuiteError(f"{name!r} cannot name a suite: it may hold neither @ nor blanks")
+    if not name or "@" in name or "/" in name or any(character.isspace() for character in name):
+        raise SuiteError(f"{name!r} cannot name a suite: it may hold neither @ nor / nor blanks")
 
     def register(loader: Loader) -> Loader:
         taken = _registered.get(name)
@@ -210,7 +210,9 @@ def _find(name: str, spec: str) -> _Entry:
         points = _entry_points()
         if name not in points:
             looks_like_file = "@" not in spec and (spec.endswith(_FILE_ENDINGS) or name in ("", ".", "..", "~"))
-            advice = f"For a question file of your own use --suite jsonl@{spec}" if looks_like_file else ""
+            advice = f"For a question file of your own use --suite jsonl@{spec}" if spec and looks_like_file else ""
+            if spec.startswith("hf://"):
+                advice = f"Name the suite that its rows are of as well, such as --suite gsm8k@{spec}"
             raise SuiteError(f"unknown suite {name!r}; {suggestion(name, suite_names())}", advice=advice)
         _import(points[name])
     return _registered[name]

@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from draftboard.suites.errors import SuiteError
-from draftboard.suites.parsing import Fault, Parsed, Row, parse, printable
+from draftboard.suites.errors import SuiteError, printable
+from draftboard.suites.parsing import Fault, Parsed, Row, parse
 
 __all__ = ["Fields", "Row", "RowFile", "checked", "kind_of", "parse_rows", "read_rows"]
 

@@ -232,3 +232,93 @@ def test_a_run_counts_its_texts_as_the_tokenizer_does_and_its_memory(run, tmp_pa
     for row in rows(tmp_path / "run" / "generations.jsonl"):
         assert [turn["text_tokens"] for turn in row["turns"]] == [len(turn["text"].split()) for turn in row["turns"]]
         assert row["peak_rss_bytes"] is None or row["peak_rss_bytes"] > 10_000_000
+
+
+def test_methods_are_asked_again_once_a_failed_baseline_has_answered(run, tmp_path, rows, monkeypatch):
+    from draftboard.worker import Worker
+
+    generate = Worker._generate
+
+    def failing(self, task, index, ids, *, budget):
+        if task.entry.label == "autoregressive" and task.key == "jsonl/3":
+            raise RuntimeError("out of memory")
+        return generate(self, task, index, ids, budget=budget)
+
+    asked = ("--method", "pld", "--history", "reference", *LIGHT)
+    path = tmp_path / "run/generations.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "_generate", failing)
+        assert run(*asked).code == 1
+    found = {(row["method"], row["sample"]): row for row in rows(path)}
+    assert found["pld", "jsonl/3"]["status"] == "failed"
+    assert "the baseline failed" in found["pld", "jsonl/3"]["reason"]
+    assert run(*asked, "--resume").code == 0
+    found = {(row["method"], row["sample"]): row for row in rows(path)}
+    assert {row["status"] for row in found.values()} == {"ok"}
+    prompts = [
+        [turn["prompt_sha256"] for turn in found[name, "jsonl/3"]["turns"]] for name in ("autoregressive", "pld")
+    ]
+    assert prompts[0] == prompts[1]
+
+
+def test_a_special_token_can_be_a_stop_text(run, tmp_path, rows, new_model):
+    from transformers import AutoTokenizer
+
+    target = new_model(tmp_path / "marked")
+    tokenizer = AutoTokenizer.from_pretrained(target)
+    assert run("--method", "pld", *LIGHT, target=str(target), out=tmp_path / "free").code == 0
+    first = rows(tmp_path / "free/generations.jsonl")[0]["turns"][0]["token_ids"]
+    word = tokenizer.convert_ids_to_tokens(first[2])
+    assert word not in tokenizer.convert_ids_to_tokens(first[:2])
+    tokenizer.add_special_tokens({"additional_special_tokens": [word]})
+    tokenizer.save_pretrained(target)
+    assert run("--method", "pld", "--stop", word, *LIGHT, target=str(target)).code == 0
+    sample = rows(tmp_path / "free/generations.jsonl")[0]["sample"]
+    turns = [row["turns"][0] for row in rows(tmp_path / "run/generations.jsonl") if row["sample"] == sample]
+    assert [(turn["token_ids"], turn["finish"]) for turn in turns] == [(first[:3], "stop")] * 2
+    assert word not in turns[0]["text"]
+
+
+CHOICES = """
+from draftboard.suites import Raw, Sample, Suite, register_suite
+
+@register_suite("choices", path="never")
+def load(path):
+    samples = [Sample(sample_id=str(length), suite="choices", domain="likely", category="c", turns=("the " * length,),
+                      raw=Raw(), choices=(" one", " {second}"), max_new_tokens=0, timed=False)
+               for length in (95, 96, 97)]
+    return Suite(name="choices", content_hash="1", source="choices.py", samples=tuple(samples))
+"""
+
+
+@pytest.fixture
+def choices(cli, model, tmp_path, monkeypatch):
+    """Run or check two choices behind prompts of 95, 96 and 97 tokens; the window has 96."""
+    from draftboard.suites import registry
+
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+
+    def call(second, command="run", *tokens):
+        path = tmp_path / "choices.py"
+        path.write_text(CHOICES.replace("{second}", second))
+        return cli(
+            command, "--model", model, "--plugin", path, "--suite", "choices", "--device", "cpu", *LIGHT, *tokens
+        )
+
+    return call
+
+
+def test_a_choice_whose_prompt_outgrows_the_window_is_skipped(choices, tmp_path, rows):
+    told = choices("two", "run", "--out", tmp_path / "run")
+    assert told.code == 0, told.err
+    found = {row["sample"]: row for row in rows(tmp_path / "run/generations.jsonl")}
+    assert [found[f"choices/{length}"]["status"] for length in (95, 96, 97)] == ["ok", "ok", "skipped"]
+    assert found["choices/97"]["reason"] == "turn 1: prompt and choices of 97 tokens, window 96"
+
+
+def test_choices_that_a_tokenizer_does_not_know_are_refused_before_anything_runs(choices, tmp_path):
+    # Of equal ids the first would always be the likeliest.
+    for told in (choices("one", "check"), choices("one", "run", "--out", tmp_path / "run")):
+        assert told.code == 2
+        assert "does not tell the choices of sample 95 apart" in told.err
+    assert not (tmp_path / "run").exists()

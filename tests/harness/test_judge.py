@@ -3,6 +3,7 @@
 import http.server
 import json
 import shlex
+import socket
 import sys
 import threading
 
@@ -104,7 +105,13 @@ def test_what_cannot_be_meant_is_refused(run, cli, judge, tmp_path):
         (("--name", "j", "--command", "'"), "cannot be read"),
         (("--name", "j", "--endpoint", "file:///etc/passwd"), "no http address"),
         (("--name", "j", "--command", judge(), "--against", "nobody"), "no method 'nobody'"),
+        (("--name", "j", "--endpoint", "http://"), "no http address"),
+        (("--name", "j", "--endpoint", "http://[bad"), "no http address"),
+        (("--name", "j", "--endpoint", "http://a b/"), "no http address"),
+        (("--name", "\udcff", "--command", judge()), "not UTF-8 text"),
         (("--name", "j", "--command", judge(), "--timeout", "0"), "must be above 0"),
+        (("--name", "j", "--command", judge(), "--timeout", "nan"), "must be above 0"),
+        (("--name", "j", "--command", judge(), "--timeout", "inf"), "must be above 0"),
     ):
         told = cli("judge", tmp_path / "run", *tokens)
         assert told.code == 2
@@ -152,3 +159,20 @@ def test_one_order_alone_is_no_comparison():
     )
     (row,) = summary([one, lost, lost], {"s": "d", "t": "d"})
     assert (row["won"], row["lost"], row["tied"], row["n"]) == (0, 1, 0, 1)
+
+
+def test_an_endpoint_that_speaks_something_else_is_a_failure():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"SSH-2.0-OpenSSH\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        ask = ask_endpoint(f"http://127.0.0.1:{server.getsockname()[1]}/", 5)
+        with pytest.raises(JudgeFailure):
+            ask(b"{}")
+        thread.join()

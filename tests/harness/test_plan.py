@@ -236,6 +236,10 @@ def test_check_reads_no_weights(cli, models_made, tmp_path, questions):
     ("tokens", "said"),
     [
         (("--limit", "x"), "--limit"),
+        (("--limit", "1.5"), "'1.5' is not a whole number"),
+        (("--seed", "0.4"), "'0.4' is not a whole number"),
+        (("--device", "tpu"), "unknown device 'tpu'"),
+        (("--template", "~nobody-of-that-name/x"), "cannot be read"),
         (("--mthod", "pld"), "--method"),
         (("--dtype", "float31"), "float32"),
         (("--method", "pdl"), "did you mean 'pld'?"),
@@ -341,6 +345,17 @@ def test_text_that_a_run_could_not_be_stored_with_is_refused():
     assert problems(stop=("\udcff",)) == ("stop is not UTF-8 text, which a run could not be stored with",)
 
 
+def test_the_name_of_a_file_of_ids_has_to_be_storable_too(tmp_path):
+    path = tmp_path / "\udcff"
+    path.write_text(made().suites[0].samples[0].sample_id)
+    assert problems(ids=str(path)) == ("ids is not UTF-8 text, which a run could not be stored with",)
+
+
+@pytest.mark.parametrize("name", ["model", "device", "template", "ids", "qa_references", "suite", "draft_model"])
+def test_what_is_said_to_be_empty_is_no_default(name):
+    assert f"{name} is empty; leave it out for its default" in problems(**{name: () if name == "suite" else ""})
+
+
 def test_labels_that_look_alike_are_alike():
     tables = ({"method": "pld", "label": "x "}, {"method": "samd", "label": "x"})
     assert problems(methods=tables) == ("several methods are called x: give each its own label in a plan file",)
@@ -375,6 +390,21 @@ def test_categories_may_be_domains_raw_categories_and_comma_separated():
     (problem,) = problems(category=("codnig",))
     assert "codnig" in problem
     assert "coding" in problem
+
+
+def test_a_category_may_hold_commas_and_blanks(tmp_path):
+    path = tmp_path / "q.jsonl"
+    lines = [f'{{"id": {n}, "prompt": "x", "category": "{name}"}}' for n, name in enumerate(["a, b", "a", " c "])]
+    path.write_text("\n".join(lines))
+
+    def chosen(*category):
+        plan = make_plan(RunOptions(suite=(f"jsonl@{path}",), category=category))
+        return list(plan.category), ids(plan)
+
+    assert chosen("a, b") == (["a, b"], ["0"])
+    assert chosen("a, b", "a") == (["a, b", "a"], ["0", "1"])
+    assert chosen(" c ") == ([" c "], ["2"])
+    assert chosen("a , ") == (["a"], ["1"])
 
 
 def test_a_category_of_one_suite_does_not_empty_the_other(tmp_path):

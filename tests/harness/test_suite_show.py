@@ -1,5 +1,7 @@
 """`draftboard suite show`: origin, licence, hash, counts and prompts, without torch."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -30,10 +32,29 @@ def test_json_holds_whole_prompts(cli, ask):
     assert cli("suite", "show", f"jsonl@{path}", "--prompts", 0, "--json").json["prompts"] == []
 
 
+def test_nothing_from_a_file_reaches_the_terminal_as_an_order(cli, ask):
+    path = ask(
+        [{"question_id": "\x1b[2J", "category": "\x1b[31mred\nx", "turns": ["\x1b[5mwho"], "system": "\x1b]0;x"}]
+    )
+    for tokens in (("suite", "show"), ("check", "--model", "smollm2-135m", "--category", "no", "--suite")):
+        told = cli(*tokens, f"jsonl@{path}")
+        assert "\x1b" not in told.out + told.err
+        assert "red" in told.out + told.err
+
+
+def test_json_is_valid_in_any_encoding_of_the_terminal(ask):
+    path = ask([{"question_id": 1, "turns": ["é 中 😀"]}])
+    command = [sys.executable, "-m", "draftboard", "suite", "show", f"jsonl@{path}", "--json"]
+    told = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=True)
+    assert json.loads(told.stdout)["prompts"][0]["turns"] == ["é 中 😀"]
+
+
 @pytest.mark.parametrize(
     ("tokens", "why"),
     [
         (("mini", "--prompts", "-1"), "--prompts must be 0 or more"),
+        (("mini", "--prompts", "0.5"), "'0.5' is not a whole number"),
+        (("mmlu/k-shot", "--shots", "2.7"), "'2.7' is not a whole number"),
         (("mini", "--shots", "3"), "mini does not use shots"),
         (("minni",), "did you mean mini?"),
         (("jsonl@nowhere.jsonl",), "there is no such file"),

@@ -154,3 +154,34 @@ def test_prompt_hash_tells_lists_apart() -> None:
     assert prompt_hash(["ab", "c"]) != prompt_hash(["a", "bc"])
     assert prompt_hash(["a", "b"]) != prompt_hash(["b", "a"])
     assert prompt_hash(iter(["é"])) == prompt_hash(["é"])
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+        ("{{ 'a' * 10**15 }}", "MemoryError"),
+        ("{{ " + "(" * 4000 + "1" + ")" * 4000 + " }}", "cannot be compiled"),
+        ("{{ 10**100000 }}", "cannot be compiled"),
+        ("{{ '\\ud800' }}", "half a surrogate pair"),
+        ("{# nothing #}", "empty prompt"),
+        ("{{ add_generation_prompt }}", "given messages, system, turns, answers"),
+    ],
+    ids=["recursion", "memory", "depth", "digits", "surrogate", "empty", "undefined"],
+)
+def test_a_template_that_cannot_be_used_is_told_apart_from_a_fault_of_ours(
+    tmp_path: Path, source: str, why: str
+) -> None:
+    path = tmp_path / "t.jinja"
+    path.write_text(source)
+    with pytest.raises(UserError, match=why):
+        render(resolve_template(str(path), PLAIN), PLAIN, None, ["a"])
+
+
+def test_a_home_folder_that_nobody_has() -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        resolve_template("~nobody-of-that-name/t.jinja", PLAIN)
+
+
+def test_blanks_before_the_beginning_token_do_not_double_it() -> None:
+    assert encode(PLAIN, "\n <s> a").count(1) == 1

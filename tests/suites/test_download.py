@@ -14,14 +14,17 @@ from draftboard.suites import download as module
 from draftboard.suites.download import Published, download
 
 TEXT = b'{"question": "Why?"}\n'
-PAGES = {"/a.jsonl": TEXT, "/a.jsonl.gz": gzip.compress(TEXT), "/broken.gz": b"\x1f\x8b\x08\x00"}
+PAGES = {
+    "/a.jsonl": TEXT,
+    "/a.jsonl.gz": gzip.compress(TEXT),
+    "/broken.gz": b"\x1f\x8b\x08\x00",
+    "/page": b"\n<!DOCTYPE html><title>Blocked</title>",
+}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = {"/a.jsonl": TEXT, "/a.jsonl.gz": gzip.compress(TEXT), "/broken.gz": b"\x1f\x8b\x08\x00"}.get(
-            self.path, b""
-        )
+        body = PAGES.get(self.path, b"")
         self.send_response(200)
         self.send_header("Content-Length", str(len(body) or 100))
         self.end_headers()
@@ -77,3 +80,10 @@ def test_a_server_that_answers_and_then_sends_nothing(
     monkeypatch.setattr(module, "_PATIENCE", 0.1)
     with pytest.raises(SuiteError, match="not complete within"):
         download(published(f"{server}/stuck"), suite="toy", cache_dir=tmp_path, timeout_s=5)
+
+
+def test_a_proxys_page_is_not_kept_as_the_file(server: str, tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match="gave a web page instead of the file") as caught:
+        download(published(f"{server}/page"), suite="toy", cache_dir=tmp_path)
+    assert "on another machine" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []

@@ -223,6 +223,15 @@ def test_a_hub_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     released.set()
 
 
+def test_an_answer_that_is_not_the_hubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def page(*_: object, **__: object) -> None:
+        raise json.JSONDecodeError("Expecting value", "<html>", 0)
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", page)
+    with pytest.raises(SuiteError, match=r"cannot be reached\n  what answered there is not the hub\nBring it\."):
+        hub_rows(hub_place("hf://owner/name"), suite="s", offline="Bring it.")
+
+
 def test_a_folder_of_the_same_name_is_not_read_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "o" / "n").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

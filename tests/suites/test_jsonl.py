@@ -368,3 +368,18 @@ def test_any_object_is_read_or_refused_with_its_line(record: dict[str, Any]) -> 
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with pytest.raises(SuiteError):
         parse_questions(data, "f")
+
+
+def test_a_file_of_another_kind_is_told_by_its_columns_and_not_line_by_line() -> None:
+    data = b"".join(b'{"question": "%d", "answer": "1"}\n' % number for number in range(30))
+    with pytest.raises(SuiteError, match="not the columns expected") as caught:
+        parse_questions(data, "f.jsonl")
+    assert caught.value.problems[0] == "found: question, answer"
+    assert "question_id, turns or question_id, prompt" in caught.value.problems[1]
+
+
+def test_ids_with_control_characters_are_told_as_escapes() -> None:
+    data = b'{"id": "\\u001b[2J\\n", "prompt": "x"}\n' * 2
+    with pytest.raises(SuiteError) as caught:
+        parse_questions(data, "f.jsonl")
+    assert caught.value.problems == (r"f.jsonl:2: question_id \x1b[2J\n is already used on line 1",)

@@ -92,3 +92,12 @@ def test_the_published_files(spec_bench_folder: Path, published: Callable[[str],
         "qa: 43 of 80 questions are scored, with answers from spec_bench_qa_references_43.jsonl (sha256 "
         "c885573c2cdf…) and not from the benchmark; the other 37 are left out of the score",
     )
+
+
+def test_an_unknown_id_does_not_list_all_the_others(write: Write) -> None:
+    asked = [{"question_id": f"q{number}", "category": "qa", "turns": ["x"]} for number in range(200)]
+    path = write(*asked, name="question.jsonl")
+    answers = write({"question_id": "q7x", "answers": ["y"]}, name="answers.jsonl")
+    with pytest.raises(SuiteError, match="q59 and 140 more") as caught:
+        load_suite(f"spec_bench@{path}", SuiteSettings(qa_references=str(answers)))
+    assert "q150" not in str(caught.value)

@@ -71,6 +71,7 @@ def test_the_built_in_suites_are_described() -> None:
         ("zzz", f"unknown suite 'zzz'; known: {', '.join(BUILT_IN)}"),
         ("", "unknown suite ''"),
         ("questions.jsonl", "use --suite jsonl@questions.jsonl"),
+        ("hf://openai/gsm8k", "such as --suite gsm8k@hf://openai/gsm8k"),
         ("rows.parquet", "use --suite jsonl@rows.parquet"),
         ("@questions.jsonl", "unknown suite ''"),
         ("jsonl", "jsonl needs a file"),
@@ -119,7 +120,7 @@ def test_names_are_not_taken_twice_except_by_the_same_file() -> None:
         register_suite("mini")(small)
 
 
-@pytest.mark.parametrize("name", ["", "a@b", "a b", "a\n"])
+@pytest.mark.parametrize("name", ["", "a@b", "a b", "a\n", "a/b"])
 def test_names_that_cannot_be_written_are_refused(name: str) -> None:
     with pytest.raises(SuiteError, match="cannot name a suite"):
         register_suite(name)

@@ -137,6 +137,9 @@ def test_a_json_file_may_hold_json_lines() -> None:
         ("f.jsonl", b"\n<!DOCTYPE html>\n<html></html>", "a web page, not a data file"),
         ("f.jsonl.gz", gzip.compress(b'{"a": 1}')[:-6], "not complete gzip data"),
         ("f.jsonl.gz", b"\x1f\x8b\x08\x00broken", "not complete gzip data"),
+        ("f.jsonl", b"PK\x03\x04rest", "a zip archive, not the rows themselves"),
+        ("f.jsonl", b"\x28\xb5\x2f\xfdrest", "zstd data"),
+        ("f.jsonl.gz", gzip.compress(gzip.compress(b"{}")), "gzip data inside gzip data"),
         ("f.parquet", b"PAR1 and no more", "no readable Parquet file"),
         ("f.parquet", b"text", "no readable Parquet file"),
         ("f.csv", b"a,b\n1,\xe9\n", "cannot be read"),
@@ -156,6 +159,20 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         path.write_bytes(bytes(cut))
         with pytest.raises(SuiteError, match="no readable Parquet file"):
             read_rows(path)
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_refused() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["question", "question"]), sink)
+    with pytest.raises(SuiteError, match=r"columns of the same name\n  'question' twice"):
+        parse_rows(sink.getvalue(), "f.parquet")
+
+
+def test_parquet_values_that_python_does_not_have_are_refused() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"question": ["Why?"], "when": pa.array([2**60], pa.timestamp("us"))}), sink)
+    with pytest.raises(SuiteError, match="no readable Parquet file"):
+        parse_rows(sink.getvalue(), "f.parquet")
 
 
 def test_metadata_of_other_libraries_plays_no_part() -> None:
