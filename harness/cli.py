@@ -16,7 +16,6 @@ from cyclopts import App, CycloptsError, Parameter
 import draftboard
 from draftboard.errors import UserError
 from draftboard.exchange_cli import export_app, import_app
-from draftboard.leaderboards.text import terminal_text
 from draftboard.methods.errors import MethodError
 from draftboard.options import RunOptions, Whole, merged, read_options
 from draftboard.suites.errors import SuiteError
@@ -385,6 +384,8 @@ def _guarded(tokens: list[str], debug: bool) -> int:
 
 def _shown(error: Exception) -> str:
     """Its lines, without what a terminal would obey: they quote files."""
+    from draftboard.leaderboards.text import terminal_text
+
     return "\n".join(terminal_text(line) for line in str(error).split("\n"))
 
 
