@@ -71,8 +71,6 @@ def _scores(answers: Sequence[Answer], scorer: str, run_code: RunCode) -> Scores
 def _answers(cell: Cell, record: SampleRecord) -> list[Answer]:
     answers = []
     for turn, references in enumerate(record.references):
-        if not references:
-            continue
         text = _text(cell.turns[turn]) if cell.status == "ok" and turn < len(cell.turns) else None
         answers.append(
             Answer(

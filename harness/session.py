@@ -95,7 +95,9 @@ class Reader:
 
     def text(self, ids: Sequence[int], stop: Sequence[str] = ()) -> str:
         """Return the visible text of generated ids: without special tokens, cut before a stop text, stripped."""
-        text = str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+        # Not every end token is a special one to the tokenizer.
+        kept = list(ids[:-1] if ids and ids[-1] in self.eos_ids else ids)
+        text = str(self.tokenizer.decode(kept, skip_special_tokens=True))
         cuts = [text.find(part) for part in stop if part in text]
         return text[: min(cuts)].strip() if cuts else text.strip()
 

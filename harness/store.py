@@ -233,6 +233,8 @@ def _last_of_each(cells: list[Cell], warnings: list[str]) -> list[Cell]:
     for cell in cells:
         if cell.key in last:
             method, sample, repeat = cell.key
-            warnings.append(f"{method} on {sample}, repeat {repeat}, is recorded more than once: the last one counts")
+            told = f"{method} on {sample}, repeat {repeat}, is recorded more than once: the last one counts"
+            if told not in warnings:
+                warnings.append(told)
         last[cell.key] = cell
     return list(last.values())

@@ -206,7 +206,8 @@ class ReplayTarget(TableTarget):
 
     def __init__(self, prefill_token: int, steps: Sequence[Step]) -> None:
         picks = [[prefill_token], *(list(step["target"]) for step in steps)]
-        size = 1 + max(max(row) for row in picks)
+        # A draft may hold ids that the target never picks.
+        size = 1 + max(max(row) for row in (*picks, *(step["draft"] for step in steps)) if row)
         self._picks = picks
         self._done = 0
         super().__init__(lambda context: [0.0] * size)

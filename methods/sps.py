@@ -109,11 +109,14 @@ class _DraftModel(Drafter):
         self._tail: list[int] = []
         """… and those behind them, which were fed to draft."""
         self._draft: TokenTree | None = None
+        self._reads = True
+        """Whether the text so far holds only ids that the model has rows for."""
 
     def begin(self, prompt: Sequence[int], scores: Scores) -> None:
-        """Read the prompt, unless it leaves the draft model no room."""
+        """Read the prompt, unless it leaves the draft model no room or holds an id beyond its rows."""
         self._model.rewind(0)
-        if len(prompt) < self._model.window:
+        self._reads = max(prompt) < self._model.vocab_size
+        if self._reads and len(prompt) < self._model.window:
             self._model.prefill(prompt)
             self._committed = len(prompt)
 
@@ -130,9 +133,11 @@ class _DraftModel(Drafter):
         fitting = model.window - self._committed - lacking + 1
         length = min(self._length, context.room, context.max_nodes - 1, fitting)
         self._draft = None
-        if length < 1:
-            return TokenTree([context.root])
         fresh = [*context.tokens[self._committed :], context.root]
+        # A target with wider logits may write what the draft model cannot read; behind that it drafts nothing.
+        self._reads = self._reads and max(fresh) < model.vocab_size
+        if length < 1 or not self._reads:
+            return TokenTree([context.root])
         model.reserve(self._committed + lacking + length)
         sampled = self._method.drafts == "sampled" and not context.sampling.greedy
         tokens, rows = [context.root], []

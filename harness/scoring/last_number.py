@@ -13,8 +13,12 @@ __all__ = ["final_number", "find_numbers", "gold_number", "number_value", "score
 
 _CURRENCY = r"(?:\\?[$€£¥₹])"
 _GROUP = r"[,\u00a0\u202f]"
-_NUMBER = rf"[-+]?{_CURRENCY}?(?:(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
-_FIND = re.compile(rf"(?<![0-9.]){_NUMBER}")
+_SIGNED = rf"[-+]?{_CURRENCY}?"
+_WHOLE = rf"{_SIGNED}(?:[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?"
+_BARE = rf"{_SIGNED}\.[0-9]+"
+_BEFORE_BARE = r"\s(\[{=:<>~≈+*/$€£¥₹\"'“‘-"
+# 2.5.1 is 2.5 alone, and a period behind a letter ends a sentence: "7 boxes.84" is 7 and 84, "x = .5" is .5.
+_FIND = re.compile(rf"(?<![0-9])(?<![0-9]\.){_WHOLE}|(?<![^{_BEFORE_BARE}]){_BARE}")
 _NOT_DIGITS = re.compile(rf"{_CURRENCY}|{_GROUP}")
 # "#### Step 3: …" and "#### 1. First …" are headings of Markdown, not answers.
 _COUNTED = re.compile(r"\b(?:step|part|case|question|problem|example|section|method|phase)\s*[#.:]?\s*$", re.IGNORECASE)
@@ -46,13 +50,12 @@ def number_value(number: str) -> Decimal:
 
 
 def final_number(text: str) -> str | None:
-    """Return the number after the last `####`, or else the last number of the text, or None."""
+    """Return the number after the last `####`, or else the last number of the text, or None; no currency sign."""
     folded = _folded(text)
-    marked = _marked_number(folded)
-    if marked is not None:
-        return marked
-    numbers = _FIND.findall(folded)
-    return numbers[-1] if numbers else None
+    number = _marked_number(folded)
+    if number is None:
+        number = next(reversed(_FIND.findall(folded)), None)
+    return re.sub(_CURRENCY, "", number) if number is not None else None
 
 
 def _marked_number(folded: str) -> str | None:
@@ -71,7 +74,7 @@ def _marked_number(folded: str) -> str | None:
 def gold_number(reference: str) -> Decimal | None:
     """Return the value of a stored answer: the text after its last `####`, if any, must be one number."""
     tail = re.sub(r"[,\s]", "", _folded(reference).rsplit("####", 1)[-1]).rstrip(".")
-    return number_value(tail) if re.fullmatch(_NUMBER, tail) else None
+    return number_value(tail) if re.fullmatch(f"{_WHOLE}|{_BARE}", tail) else None
 
 
 @register_scorer("last_number", about="accuracy of the final number: after the last ####, else the last in the text")

@@ -52,6 +52,16 @@ def scored(run, ask, models_made, tmp_path):
     return tmp_path / "run"
 
 
+def test_an_answer_without_reference_is_left_out_and_counted(run, ask, tmp_path):
+    asked = {"category": "math", "turns": ["how many"], "scorer": "last_number"}
+    suite = ask([{"question_id": 1, **asked, "reference": "7"}, {"question_id": 2, **asked, "reference": None}])
+    assert run("--warmup", "none", suite=suite).code == 0
+    (record,) = read_run(tmp_path / "run").scores
+    assert record.scores.counts["answers"] == 2
+    assert record.scores.counts["no_reference"] == 1
+    assert record.scores.values["accuracy"].n == 1
+
+
 def test_scoring_again_without_the_model_gives_the_runs_own_scores(scored, cli):
     own = (scored / "scores.jsonl").read_bytes()
     assert own

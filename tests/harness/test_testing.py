@@ -86,6 +86,13 @@ def test_a_replay_ends_with_its_trace():
     assert found.finish == "window"
 
 
+def test_a_replay_takes_drafts_of_ids_that_the_target_never_picks():
+    steps = [{"draft": [3, 90], "target": [3, 4, 5]}]
+    found = replay({"prefill_token": 1, "eos_token_ids": [2], "max_new_tokens": 9, "steps": steps})
+    assert found.token_ids == [1, 3, 4]
+    assert found.trace.accepted.tolist() == [1]
+
+
 def test_a_replay_refuses_another_draft():
     target = ReplayTarget(4, [{"draft": [5], "target": [5, 6]}])
     with pytest.raises(ValueError, match="2 picks for a forward of 1 rows"):

@@ -1,7 +1,7 @@
 import json
 import random
 from collections import Counter
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -216,6 +216,22 @@ def test_a_wider_target_gets_a_padded_distribution(draft):
     tree = ask(drafter, [*PROMPT, 7], sampling=Sampling(temperature=1.0), generator=torch.Generator())
     assert tree.proposal.q.shape == (3, 16)
     assert float(tree.proposal.q[1:, 12:].sum()) == 0
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=2.0)], ids=["greedy", "sampled"])
+def test_behind_an_id_that_the_draft_model_has_no_row_for_nothing_is_drafted(sampling):
+    narrow = tiny_model(vocab_size=6, dtype="float64", window=256, seed=1)
+    wide = tiny_model(vocab_size=12, dtype="float64", window=256)
+    prompt = [3, 1, 4, 1, 5]
+    for start in (prompt, [*prompt, 9]):
+        drafter = bound(Sps(draft="x", draft_length=3), narrow, target=wide, vocab_size=12, logit_width=12)
+        found = decode(wide, drafter, start, limits=Limits(max_new_tokens=30), sampling=sampling)
+        assert len(found.token_ids) == 30
+        outside = next(at for at, token in enumerate([*start, *found.token_ids]) if token >= 6) - len(start)
+        ends = accumulate(found.trace.kept, initial=1)
+        drafted = [d for d, end in zip(found.trace.drafted, ends, strict=False) if end > outside]
+        assert sum(drafted) == 0
+        assert drafted
 
 
 @pytest.mark.parametrize("window", [4, 8, 9, 10, 14, 24])

@@ -58,6 +58,10 @@ def test_case_19_together():
         (r"70{,}000 or \$1,\!250 or 70\,000", ["70000", "1250", "70000"]),
         ("1\u202f234\u00a0567", ["1234567"]),
         ("1,2345", ["1", "2345"]),
+        ("The total is...72", ["72"]),
+        ("That is 7 boxes.84 pens", ["7", "84"]),
+        ("Rs.500", ["500"]),
+        ("(.5), $.75, 3-.5 and '.25'", [".5", ".75", "3", ".5", ".25"]),
     ],
 )
 def test_numbers(text, values):
@@ -141,3 +145,8 @@ def test_any_text_is_read_without_error(text):
 def test_a_written_number_is_found_by_value(value, commas):
     text = f"{value:,}" if commas else f"{value}"
     assert number_value(final_number(f"2 apples and then {text}.")) == value
+
+
+def test_the_final_number_has_no_currency_sign():
+    for text in ("So the order costs $29.00.", "Cost: -€29.00", r"\\#### \$29.00"):
+        assert final_number(text) in ("29.00", "-29.00")
