@@ -250,7 +250,7 @@ def test_ctrl_c_and_kill_leave_runs_that_resume_to_the_same_cells(
     run, tmp_path, slow, outputs, model, questions, shared_cache
 ):
     plan = tmp_path / "plan.toml"
-    plan.write_text('method = ["pld"]\n[[methods]]\nmethod = "slow"\npause_s = 0.1\n')
+    plan.write_text('method = ["pld"]\n[[methods]]\nmethod = "slow"\npause_s = 0.04\n')
     extra = ("--plugin", slow, "--warmup", "none")
     assert run(plan, *extra, out=tmp_path / "whole").code == 0
     whole = outputs(tmp_path / "whole")
@@ -300,8 +300,10 @@ def test_ctrl_c_and_kill_leave_runs_that_resume_to_the_same_cells(
 
 def interrupted(number, after, out, tokens, cache):
     """Start a run, send it a signal once that many cells are on disk, and return its exit code and stderr."""
+    # A shell starts its background jobs deaf to Ctrl-C, and their children inherit that.
+    hearing = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", "from draftboard.cli import main; main()", *map(str, tokens)],
+        [sys.executable, "-c", f"{hearing}from draftboard.cli import main; main()", *map(str, tokens)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
