@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from draftboard.scoring import Scores
+from draftboard.suites import Sample
 
-__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Status", "Turn"]
+__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Status", "Turn", "sample_record"]
 
 SCHEMA = 1
 
@@ -102,6 +103,26 @@ class SampleRecord:
     prompt_sha256: str = ""
     """Of the first turn's rendered text."""
     schema: int = SCHEMA
+
+
+def sample_record(suite: str, sample: Sample) -> SampleRecord:
+    """Return what a suite says of a sample; what the target makes of it is left open."""
+    return SampleRecord(
+        key=f"{suite}/{sample.sample_id}",
+        suite=suite,
+        sample_id=sample.sample_id,
+        domain=sample.domain,
+        category=sample.category,
+        turns=list(sample.turns),
+        system=sample.system,
+        references=[list(sample.references_of(turn)) for turn in range(len(sample.turns))],
+        scorer=sample.scorer,
+        language=sample.language,
+        options=list(sample.options),
+        group=sample.group,
+        context=sample.context,
+        timed=sample.timed,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from draftboard import models
 from draftboard.errors import UserError
 from draftboard.methods import Binding, MethodError, Preflight, Vocabulary
 from draftboard.methods.engine.cost import CostCurve, measure_cost
-from draftboard.plan import Plan, sample_key
-from draftboard.records import SampleRecord
+from draftboard.plan import Plan
+from draftboard.records import SampleRecord, sample_record
 from draftboard.suites import Raw, Sample, Suite
 from draftboard.templates import Template, encode, render, resolve_template
 
@@ -105,21 +105,8 @@ class Reader:
         """Return what is stored of a sample."""
         text, ids = self.prompt(sample, ())
         dropped = len(sample.raw.examples) - self._raw(sample)[2] if sample.raw is not None else 0
-        return SampleRecord(
-            key=sample_key(suite, sample),
-            suite=suite.name,
-            sample_id=sample.sample_id,
-            domain=sample.domain,
-            category=sample.category,
-            turns=list(sample.turns),
-            system=sample.system,
-            references=[list(sample.references_of(turn)) for turn in range(len(sample.turns))],
-            scorer=sample.scorer,
-            language=sample.language,
-            options=list(sample.options),
-            group=sample.group,
-            context=sample.context,
-            timed=sample.timed,
+        return replace(
+            sample_record(suite.name, sample),
             examples_dropped=dropped,
             prompt_tokens=len(ids),
             prompt_sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),

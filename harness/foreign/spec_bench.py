@@ -19,9 +19,9 @@ from draftboard.files import write_atomic
 from draftboard.foreign.answers import AnswerFile, AnswerRow, AnswerTurn, Choice, MethodAnswers, by_method, read_answers
 from draftboard.foreign.folders import refuse_existing, whole_folder
 from draftboard.foreign.reading import unsurrogated
-from draftboard.records import Cell, SampleRecord, Turn
+from draftboard.records import Cell, SampleRecord, Turn, sample_record
 from draftboard.store import CELLS, create_run
-from draftboard.suites import Sample, Suite, load_suite
+from draftboard.suites import Suite, load_suite
 from draftboard.suites.spec_bench import DOMAINS
 
 __all__ = ["META", "ImportedRun", "baseline_of", "import_spec_bench"]
@@ -140,7 +140,7 @@ def _samples(methods: Sequence[MethodAnswers], suite: Suite | None) -> tuple[lis
         sample = asked.get(question)
         if sample is not None and len(sample.turns) != turns:
             notes.append(f"question {question}: {turns} answer(s) to {len(sample.turns)} turn(s)")
-        records.append(_record(row) if sample is None else _asked(sample))
+        records.append(_record(row) if sample is None else sample_record(_SUITE, sample))
     return records, notes
 
 
@@ -158,21 +158,6 @@ def _record(row: AnswerRow) -> SampleRecord:
         domain=_DOMAIN_OF.get(category, category),
         category=category,
         turns=[""] * len(row.choices[0].turns),
-    )
-
-
-def _asked(sample: Sample) -> SampleRecord:
-    return SampleRecord(
-        key=f"{_SUITE}/{sample.sample_id}",
-        suite=_SUITE,
-        sample_id=sample.sample_id,
-        domain=sample.domain,
-        category=sample.category,
-        turns=list(sample.turns),
-        system=sample.system,
-        references=[list(sample.references_of(turn)) for turn in range(len(sample.turns))],
-        scorer=sample.scorer,
-        language=sample.language,
     )
 
 

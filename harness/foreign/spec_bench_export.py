@@ -5,7 +5,7 @@ Which entry is the prefill's stands in a field that the original does not know, 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,7 @@ from draftboard.foreign.folders import file_names
 from draftboard.records import Cell, SampleRecord, Turn
 from draftboard.store import StoredRun
 
-__all__ = ["Exported", "entries", "export_spec_bench", "good_cells", "question_ids"]
+__all__ = ["Exported", "entries", "export_spec_bench", "good_cells", "question_ids", "write_all"]
 
 _LARGEST = 2**53
 """Whole-number ids beyond this do not survive JSON in every language."""
@@ -58,6 +58,11 @@ def export_spec_bench(run: StoredRun, out: Path) -> Exported:
             contents[out / f"{names[label]}.jsonl"] = b"".join(rows)
         else:
             notes.append(f"{label}: no cell ended without error, so there is no file")
+    return write_all(run, contents, notes)
+
+
+def write_all(run: StoredRun, contents: Mapping[Path, bytes], notes: Iterable[str]) -> Exported:
+    """Write the files of an export. Raises UserError if there are none, because no cell of the run is good."""
     if not contents:
         raise UserError("no cell of this run ended without error", where=str(run.path))
     for path, data in contents.items():

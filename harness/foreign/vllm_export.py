@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from draftboard.errors import UserError
-from draftboard.files import write_atomic
 from draftboard.foreign.folders import file_names
-from draftboard.foreign.spec_bench_export import Exported, good_cells
+from draftboard.foreign.spec_bench_export import Exported, good_cells, write_all
 from draftboard.measures.latency import gaps
 from draftboard.measures.positions import positions
 from draftboard.measures.turns import TurnFacts, facts
@@ -37,11 +35,7 @@ def export_vllm(run: StoredRun, out: Path) -> Exported:
             contents[out / f"{names[label]}.json"] = (json.dumps(content, allow_nan=False) + "\n").encode("ascii")
         else:
             notes.append(f"{label}: no cell ended without error, so there is no file")
-    if not contents:
-        raise UserError("no cell of this run ended without error", where=str(run.path))
-    for path, data in contents.items():
-        write_atomic(path, data)
-    return Exported(paths=tuple(contents), notes=tuple(notes))
+    return write_all(run, contents, notes)
 
 
 def aggregates(run: StoredRun, label: str) -> dict[str, Any]:
