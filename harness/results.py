@@ -47,7 +47,8 @@ class DomainResult:
     skipped: int = 0
     positions: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
     """Acceptance by place in the draft; index k - 1 is place k. `joint`: accepted at k or beyond, over steps that
-    drafted that far; `conditional`: over those of them that accepted place k - 1; `vllm`: over all steps that drafted.
+    drafted that far; `conditional`: over those of them that accepted place k - 1; `vllm`: over all steps that drafted;
+    `all_steps`: kept at k or beyond, over all steps.
     Empty where nothing was drafted."""
     diverged_turns: int = 0
     """Turns, all rounds counted, whose prompt differs from the baseline's: in no paired figure."""

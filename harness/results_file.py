@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from draftboard.errors import UserError
+from draftboard.foreign.reading import inner_mark, packed
 from draftboard.results import SCHEMA, DomainResult, Figure, Group, MethodResult, Results
 from draftboard.results_rows import RowFile, results_from_rows
 
@@ -81,6 +82,8 @@ def _read(path: Path) -> RowFile | Results:
         raw = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if packing := packed(raw):
+        raise UserError(f"is {packing}", where=str(path), advice="unpack it and name the file that comes out")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -105,7 +108,7 @@ def _read_lines(path: Path, text: str) -> RowFile:
         try:
             rows.append((number, json.loads(line)))
         except (ValueError, RecursionError) as error:
-            if number == len(lines) and rows:
+            if number == len(lines) and rows and not inner_mark(error):
                 notes.append(f"{path.name}: line {number} is unfinished and was dropped")
             else:
                 problems.append(f"{path}:{number}: {_explain(error)}")
@@ -153,7 +156,7 @@ def _from_document(path: Path, content: dict[str, Any]) -> Results:
 
 def _explain(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return inner_mark(error) or f"{error.msg} at column {error.colno}"
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 

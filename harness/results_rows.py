@@ -1,11 +1,10 @@
 """Rows measured elsewhere, turned into figures by the same definitions that our own runs use.
 
 Rows of one model, hardware, suite and dtype form a group and are compared with that group's baseline only.
-Speedup is `S_pool`: seconds per token, totals over totals, over the samples that both methods have. Nothing
-is guessed: what a row does not say stays missing, with the reason.
+Speedup is `S_pool`: seconds per token, totals over totals, over the samples of the baseline, all of which a method
+has to have. Nothing is guessed: what a row does not say stays missing, with the reason.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 from draftboard.errors import UserError
 from draftboard.results import DomainResult, Figure, Group, MethodResult
+from draftboard.row_merging import by_settings, last_of_each, notes_on_steps
+from draftboard.row_parsing import is_warm_up, parse_row, text_of
 from draftboard.row_speeds import (
     Arms,
     Missing,
@@ -22,24 +23,18 @@ from draftboard.row_speeds import (
     has_speed,
     per_sample,
     pooled,
-    pooled_speedup,
     sample_count,
-    sample_speedups,
+    speedups,
+    unpaired,
     why_no_speed,
 )
 
 __all__ = ["RowFile", "results_from_rows"]
 
 _BASELINE = "autoregressive"
-_FIGURES = ("new_tokens and wall_time_s", "tokens_per_s", "tokens_per_step", "acceptance_length", "speedup")
 _GROUP_KEYS = ("model", "hardware", "suite", "dtype")
 _MEANS_ONLY = "only per-sample means are known; pooling needs the steps"
-_REASONABLE = 1e-50, 1e50
-"""Ratios and sums of numbers in between stay far inside the floats; what lies beyond was never measured."""
 _NO_DOMAIN = "uncategorised"
-_NAMED = 5
-_DEEPEST = 32
-"""Levels of lists and objects in settings; every reader of a deeper one would be at risk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +92,12 @@ def results_from_rows(files: Iterable[RowFile]) -> list[Group]:
 def _add(groups: dict[tuple[str, ...], _GroupRows], file: RowFile, raw: object) -> None:
     if not isinstance(raw, dict):
         raise ValueError("a row has to be an object")
-    record = {**file.defaults, **raw}
-    if record.get("phase") == "warmup":
+    if is_warm_up(raw, file.defaults):
         return
-    row = _parse(record)
-    key = tuple(_text(record, name) for name in _GROUP_KEYS)
-    baseline = _text(record, "baseline") or _BASELINE
+    record = {**file.defaults, **raw}
+    row = parse_row(record)
+    key = tuple(text_of(record, name) for name in _GROUP_KEYS)
+    baseline = text_of(record, "baseline") or _BASELINE
     group = groups.setdefault(key, _GroupRows(baseline=baseline))
     if group.baseline != baseline:
         raise ValueError(f"baseline {baseline!r}, but an earlier row of this group has {group.baseline!r}")
@@ -116,98 +111,10 @@ def _add(groups: dict[tuple[str, ...], _GroupRows], file: RowFile, raw: object) 
     group.rows.append(row)
 
 
-def _parse(record: Mapping[str, Any]) -> Row:
-    method = _text(record, "method")
-    if not method.strip():
-        raise ValueError("`method` is missing")
-    sample = record.get("question_id", record.get("sample_id"))
-    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, str | int)):
-        raise ValueError("`question_id` has to be text or a whole number")
-    speedup = record.get("speedup")
-    by_domain = speedup if isinstance(speedup, dict) else {}
-    acceptance = "acceptance_length" if "acceptance_length" in record else "mean_acceptance_length"
-    row = Row(
-        method=method,
-        sample=None if sample is None else str(sample),
-        part=tuple(str(record.get(name, "")) for name in ("turn", "repeat")),
-        domain=_text(record, "category") or _text(record, "domain"),
-        tokens=_number(record, "new_tokens", zero=True),
-        seconds=_number(record, "wall_time_s"),
-        rate=_number(record, "tokens_per_s"),
-        steps=_steps(record),
-        acceptance=_number(record, acceptance),
-        speedup=None if by_domain else _number(record, "speedup"),
-        speedups={name: _number(by_domain, name) for name in by_domain},
-        about={name: record[name] for name in ("reference", "output", "lossless", "settings") if name in record},
-    )
-    pair = row.tokens is not None and row.seconds is not None
-    given = (row.rate, row.steps, row.acceptance, row.speedup)
-    if not pair and not by_domain and all(value is None for value in given) and "speedup" not in record:
-        raise ValueError(f"no figure; expected one of {', '.join(_FIGURES)}")
-    _check_about(row.about)
-    return row
-
-
-def _check_about(about: Mapping[str, Any]) -> None:
-    kinds = {"reference": str, "output": str, "lossless": bool | None, "settings": dict}
-    for name, value in about.items():
-        if not isinstance(value, kinds[name]):
-            raise ValueError(f"`{name}` has the wrong type")
-    if not _shallow(about.get("settings"), _DEEPEST):
-        raise ValueError("`settings` is nested too deeply")
-
-
-def _shallow(value: object, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels > 0 and all(_shallow(item, levels - 1) for item in inner)
-
-
-def _text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError(f"`{name}` has to be text")
-    return value
-
-
-def _number(record: Mapping[str, Any], name: str, *, zero: bool = False) -> Number:
-    if name not in record:
-        return None
-    value = record[name]
-    if value is None:
-        return Missing(reason="no value")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"`{name}` has to be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        return Missing(reason="not a finite number")
-    if not math.isfinite(number):
-        return Missing(reason="not a number" if math.isnan(number) else "not a finite number")
-    if number < 0 or (number == 0 and not zero):
-        raise ValueError(f"`{name}` has to be {'0 or more' if zero else 'above 0'}")
-    if number and not _REASONABLE[0] <= number <= _REASONABLE[1]:
-        return Missing(reason=f"too {'large' if number > 1 else 'small'} to have been measured")
-    return number
-
-
-def _steps(record: Mapping[str, Any]) -> tuple[float, ...] | None:
-    steps = record.get("tokens_per_step")
-    if steps is None:
-        return None
-    if not isinstance(steps, list) or not all(_is_count(k) for k in steps):
-        raise ValueError("`tokens_per_step` has to be a list of whole numbers")
-    return tuple(float(k) for k in steps)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _REASONABLE[1]
-
-
 def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     model, hardware, suite, dtype = key
-    rows = _last_of_each(content)
+    split_rows, split = by_settings(content.rows, content.notes)
+    rows = last_of_each(split_rows, content.notes)
     domains = content.declared
     if domains and any(row.sample is not None and not row.domain for row in rows):
         domains = {**domains, _NO_DOMAIN: None}
@@ -216,12 +123,17 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     for row in rows:
         by_method.setdefault(row.method, []).append(row)
     where = (f" for {model}" if model else "") + (f" on {hardware}" if hardware else "")
+    several = content.baseline in split
+    absent = f"no single {content.baseline} run" if several else f"no {content.baseline} run"
     arms = Arms(
         baseline=content.baseline,
-        baseline_rows=by_method.get(content.baseline, []),
-        absent=f"no {content.baseline} run{where}",
+        baseline_rows=[] if several else by_method.get(content.baseline, []),
+        absent=absent + where,
         notes=content.notes,
+        where=where,
     )
+    of_speed = any(has_speed(row) or row.speedup is not None or row.speedups for row in rows)
+    content.notes.update(dict.fromkeys(notes_on_steps(rows, ranks=not of_speed)))
     methods = tuple(_method(name, mine, tuple(domains), arms) for name, mine in by_method.items())
     conditions = {"dtype": dtype} if dtype else {}
     return Group(
@@ -236,22 +148,6 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
     )
 
 
-def _last_of_each(content: _GroupRows) -> list[Row]:
-    """Return the rows without those that a later row about the same sample replaces, which is noted."""
-    kept: dict[tuple[object, ...], Row] = {}
-    doubled: dict[str, dict[str, None]] = {}
-    for index, row in enumerate(content.rows):
-        key = (row.method, row.domain, row.sample, row.part, index if row.sample is None else None)
-        if key in kept and row.sample is not None:
-            doubled.setdefault(row.method, {})[row.sample] = None
-        kept[key] = row
-    for method, samples in doubled.items():
-        named = ", ".join([*list(samples)[:_NAMED], *(["…"] if len(samples) > _NAMED else [])])
-        plural = "questions" if len(samples) > 1 else "question"
-        content.notes[f"{method}: more than one row for {plural} {named}; the last one counts"] = None
-    return list(kept.values())
-
-
 def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) -> MethodResult:
     given = _given_speedups(name, rows, arms.notes)
     results: dict[str, DomainResult] = {}
@@ -261,20 +157,20 @@ def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) ->
             continue
         base = [row for row in arms.baseline_rows if row.domain == domain]
         absent = arms.absent if not arms.baseline_rows else f"no {arms.baseline} run in {domain}"
-        figures = _figures(mine, arms.notes)
-        speedup = given.get(domain) or pooled_speedup(mine, base, absent, arms)
-        if domain not in given:
-            figures |= sample_speedups(mine, base)
-        figures = {"speedup": speedup, **figures} if speedup else figures
+        found = {"speedup": given[domain]} if domain in given else speedups(mine, base, absent, arms)
+        figures = found | _figures(mine, arms.notes)
         results[domain] = DomainResult(domain=domain, figures=figures, samples=sample_count(mine))
-    overall = _figures(rows, arms.notes)
+    found = {} if given else speedups(rows, arms.baseline_rows, arms.absent, arms)
+    overall = found | _figures(rows, arms.notes)
     if domains:
-        overall = {**_over_domains(results, domains, given.get("")), **overall}
-    else:
-        speedup = given.get("") or pooled_speedup(rows, arms.baseline_rows, arms.absent, arms)
-        overall = {"speedup": speedup, **overall} if speedup else overall
-    if not given:
-        overall |= sample_speedups(rows, arms.baseline_rows)
+        pooled_one = overall.pop("speedup", None)
+        overall = {**_over_domains(results, domains, given.get(""), pooled_one), **overall}
+    elif given:
+        overall = {"speedup": given[""], **overall}
+    alone = unpaired(rows, arms.baseline_rows)
+    if alone and not given:
+        plural = "question is" if alone == 1 else "questions are"
+        arms.notes[f"{name}: {alone} {plural} in no speedup, since {arms.baseline} has no speed there"] = None
     about = {key: value for row in rows for key, value in row.about.items()}
     return MethodResult(method=name, domains=results, overall=overall, **about)
 
@@ -292,8 +188,9 @@ def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[
 
 
 def _over_domains(
-    results: Mapping[str, DomainResult], domains: tuple[str, ...], stated: Figure | None
+    results: Mapping[str, DomainResult], domains: tuple[str, ...], stated: Figure | None, pooled: Figure | None
 ) -> dict[str, Figure]:
+    """Return the overall speedups: the mean over all domains, which needs each of them, and the others beside it."""
     figures = [results[name].figures.get("speedup") for name in domains if name in results]
     present = [figure for figure in figures if figure is not None]
     if not present:
@@ -305,10 +202,12 @@ def _over_domains(
         shared = not values and len(present) == len(domains) and len(reasons) == 1
         reason = reasons.pop() if shared else f"{len(values)} of {len(domains)} domains"
         missing = Figure(value=None, reason=reason)
-        return {"speedup": missing, "speedup_mean_of_domains": missing} if len(domains) > 1 else {"speedup": missing}
+        others = [*(["speedup_pooled"] if pooled else []), "speedup_mean_of_domains"] if len(domains) > 1 else []
+        return dict.fromkeys(["speedup", *others], missing)
     n = sum(count for count in counts if count is not None) if None not in counts else None
     overall = {"speedup": Figure(value=geometric_mean(values), n=n)}
     if len(values) > 1:
+        overall |= {"speedup_pooled": pooled} if pooled else {}
         overall["speedup_mean_of_domains"] = Figure(value=fmean(values), n=n)
     return overall
 
@@ -341,6 +240,8 @@ def _acceptance(rows: list[Row]) -> dict[str, Figure]:
         means = Figure(value=fmean(fmean(steps) for steps in by_sample.values()), n=n)
         return {"acceptance_length": pooled, "acceptance_length_mean_of_samples": means}
     stated = [row for row in rows if row.acceptance is not None]
+    if not stated and any(row.steps == () for row in rows):
+        return {"acceptance_length": Figure(value=None, reason="no steps")}
     if not stated:
         return {}
     if len(stated) == 1:

@@ -15,6 +15,7 @@ __all__ = ["positions_table"]
 _KINDS = {
     "joint": "joint: accepted to here, of the steps that drafted this far",
     "conditional": "conditional: of those that were right up to the place before",
+    "all_steps": "over all steps: accepted and kept to here, of all steps, those without a draft included",
     "vllm": "vLLM: accepted to here, of all drafts",
     "specdec_joint": "specdec_bench, joint: accepted to here, of all chunks",
     "specdec_conditional": "specdec_bench, conditional: of the chunks that came to the next shorter length",
@@ -66,15 +67,18 @@ def positions_table(group: Group) -> Table | None:
 
 
 def _positions(method: MethodResult) -> dict[str, tuple[Figure, ...]]:
-    """Return what is known, by way of counting; vLLM's only where it says something else than the joint shares."""
+    """Return what is known, by way of counting; over all steps or drafts only where that is not the joint shares."""
     found = {
         kind: method.positions[kind]
         for kind in _KINDS
         if any(usable(figure) is not None for figure in method.positions.get(kind, ()))
     }
-    if "joint" in found and [f.value for f in found["joint"]] == [f.value for f in found.get("vllm", ())]:
-        del found["vllm"]
-    return found
+    joint = [figure.value for figure in found.get("joint", ())]
+    return {
+        kind: figures
+        for kind, figures in found.items()
+        if kind not in ("all_steps", "vllm") or [figure.value for figure in figures] != joint
+    }
 
 
 def _signatures(figures: Sequence[Figure]) -> Iterable[str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from draftboard.results import Figure, Group, MethodResult, Results
 
-__all__ = ["Standing", "headline", "missing_reasons", "standings", "usable", "why_missing"]
+__all__ = ["Standing", "equal", "headline", "missing_reasons", "standings", "usable", "why_missing"]
 
 _LARGEST = 1e50
 """Means and differences of smaller numbers stay far inside the floats."""
+_EQUAL = 1e-12
+"""Relative difference of values that rounding in their last bits alone can make."""
 _SPEED_EVIDENCE = ("speedup", "tokens_per_s", "decode_tokens_per_s")
 
 
@@ -42,6 +44,11 @@ def why_missing(figure: Figure | None) -> str:
     return "too large to have been measured" if math.isfinite(figure.value) else "not a number"
 
 
+def equal(value: float, other: float) -> bool:
+    """Whether two values are one but for rounding: relative difference up to 1e-12."""
+    return math.isclose(value, other, rel_tol=_EQUAL, abs_tol=0.0)
+
+
 def headline(group: Group) -> str:
     """Return the metric that ranks the group: speedup, or τ where nobody measured speed at all."""
     for method in group.methods:
@@ -56,7 +63,8 @@ def headline(group: Group) -> str:
 def standings(group: Group, metric: str) -> tuple[Standing, ...]:
     """Rank a group by an overall figure, best first; methods that cannot be ranked follow in name order.
 
-    Equal values share a rank (1, 2, 2, 4) and stand in name order. A method that lacks a domain which others
+    Equal values share a rank (1, 2, 2, 4) and stand in name order; equal is what `equal` says of the best value of that
+    rank, so that a chain of close values does not become one rank. A method that lacks a domain which others
     have, or in which samples failed, is not ranked: its overall value would speak of an easier workload.
     """
     wanted = _domains_with(group, metric)
@@ -71,14 +79,15 @@ def standings(group: Group, metric: str) -> tuple[Standing, ...]:
     ranked.sort(key=lambda pair: (-pair[0], pair[1].method))
     unranked.sort(key=lambda standing: standing.method.method)
     placed: list[Standing] = []
-    for place, (value, method) in enumerate(ranked, start=1):
-        tied = place > 1 and ranked[place - 2][0] == value
-        placed.append(Standing(method=method, rank=placed[-1].rank if tied else place))
+    while len(placed) < len(ranked):
+        rank = len(placed) + 1
+        tied = [method for value, method in ranked[rank - 1 :] if equal(value, ranked[rank - 1][0])]
+        placed += [Standing(method=method, rank=rank) for method in sorted(tied, key=lambda method: method.method)]
     return (*placed, *unranked)
 
 
 def missing_reasons(results: Results) -> tuple[str, ...]:
-    """Return, once per group and reason, which methods are not ranked and why, for a command to tell."""
+    """Return, once per group and reason, which methods of which model are not ranked and why, for a command to tell."""
     lines: list[str] = []
     for group in results.groups:
         if not any(headline(group) in method.overall for method in group.methods):
@@ -87,8 +96,27 @@ def missing_reasons(results: Results) -> tuple[str, ...]:
         for standing in standings(group, headline(group)):
             if standing.rank is None:
                 by_reason.setdefault(standing.reason, []).append(standing.method.method)
-        lines += [f"not ranked: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+        lines += [
+            f"not ranked{_where(group, results, reason)}: {', '.join(names)} ({reason})"
+            for reason, names in by_reason.items()
+        ]
     return tuple(lines)
+
+
+def _where(group: Group, results: Results, reason: str) -> str:
+    """Return the model, and what else it takes to tell the group from others, except what the reason names."""
+    told, alike = "", results.groups
+    for word, value in _about(group).items():
+        same = tuple(other for other in alike if _about(other)[word] == value)
+        needed = word == "for" or len(same) < len(alike)
+        if value and needed and f" {word} {value}" not in f" {reason}":
+            told += f" {word} {value}"
+        alike = same
+    return told
+
+
+def _about(group: Group) -> dict[str, str]:
+    return {"for": group.model, "on": group.hardware, "in": group.suite, "with": group.conditions.get("dtype", "")}
 
 
 def _domains_with(group: Group, metric: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from draftboard.leaderboards.ranking import Standing, usable, why_missing
+from draftboard.leaderboards.ranking import Standing, equal, usable, why_missing
 from draftboard.metrics import Metric, metric
 from draftboard.results import DomainResult, Figure, Group, MethodResult
 
@@ -321,10 +321,12 @@ def turned(table: Table, subject: str = "Figure") -> Table:
 
 def _mark_best(cells: list[Cell], kind: Metric) -> tuple[Cell, ...]:
     values = [cell.value for cell in cells if cell.value is not None]
-    if not values or (len(values) > 1 and len(set(values)) == 1):
-        return tuple(cells)  # where all are equal, bold would say nothing
+    if not values:
+        return tuple(cells)
     best = max(values) if kind.higher_is_better else min(values)
-    return tuple(replace(cell, best=cell.value == best) for cell in cells)
+    if len(values) > 1 and all(equal(value, best) for value in values):
+        return tuple(cells)  # where all are equal, bold would say nothing
+    return tuple(replace(cell, best=cell.value is not None and equal(cell.value, best)) for cell in cells)
 
 
 def _count(figure: Figure | None) -> str:

@@ -2,7 +2,7 @@
 
 The pages are in Prometheus' text form. Counters of all workers are added up, since a request goes to any of them; a
 mean of their ratios would weigh an idle worker like a busy one. A worker that started anew in between has lost its
-count, so then there is no difference.
+counts, all of them, although busy ones may have risen past their old values: so then there is no difference.
 """
 
 import math
@@ -16,19 +16,22 @@ from draftboard.foreign.figures import base_name, grouped
 from draftboard.foreign.reading import read_bytes, shown_name
 from draftboard.results import Figure, MethodResult, Results
 
-__all__ = ["CounterPage", "counter_figures", "read_counters", "read_page"]
+__all__ = ["CounterPage", "counter_figures", "read_counters", "read_page", "restarted_workers"]
 
 _PREFIX = re.compile(r"^vllm[:_]")
 _DRAFTS, _DRAFTED = "spec_decode_num_drafts", "spec_decode_num_draft_tokens"
 _ACCEPTED, _PLACES = "spec_decode_num_accepted_tokens", "spec_decode_num_accepted_tokens_per_pos"
 _GENERATED = "generation_tokens"
+_STARTED = "process_start_time_seconds"
 _WANTED = frozenset({_DRAFTS, _DRAFTED, _ACCEPTED, _PLACES, _GENERATED})
 _COUNTED = "counters of the server: other clients leak in, and what an end cuts away counts as accepted"
 _MOST = 1e15
 """More than this was never counted, and nearby floats are still whole numbers."""
 _SAVE = "Save the page with: curl -s http://HOST:PORT/metrics"
 
-Series = tuple[str, tuple[tuple[str, str], ...]]
+Labels = tuple[tuple[str, str], ...]
+
+Series = tuple[str, Labels]
 """A counter's name without prefix and suffix, and its labels."""
 
 
@@ -39,7 +42,7 @@ class CounterPage:
     name: str
     values: Mapping[Series, float]
     created: Mapping[Series, float]
-    """When each counter began, where the page says so."""
+    """When each counter, and the process, began, where the page says so."""
     notes: tuple[str, ...] = ()
 
 
@@ -58,8 +61,10 @@ def read_counters(before: Path, after: Path, *, label: str = "server", model: st
         )
     models = dict.fromkeys(_label(labels, "model_name") for page in pages for _, labels in page.values)
     parts = []
+    restarted = restarted_workers(*pages)
     for served in models:
-        figures, places = counter_figures(*(_of_model(page, served) for page in pages), notes=notes)
+        of_model = (_of_model(page, served) for page in pages)
+        figures, places = counter_figures(*of_model, restarted=restarted, notes=notes)
         conditions = {"model": model or base_name(served), "hardware": hardware}
         parts.append((conditions, MethodResult(method=label, overall=figures, positions={"vllm": places})))
     return Results(groups=grouped(parts, notes=dict.fromkeys(notes), source="vLLM counters"))
@@ -85,6 +90,9 @@ def read_page(path: Path) -> CounterPage:
                 labels = tuple(sorted(sample.labels.items()))
                 if name.removesuffix("_created") in _WANTED - {name}:
                     created[name.removesuffix("_created"), labels] = sample.value
+                if name == _STARTED:
+                    # Of several processes with the same labels none can be told to have started anew.
+                    created[name, labels] = math.nan if (name, labels) in created else sample.value
                 if name not in _WANTED:
                     continue
                 series = name, labels
@@ -102,13 +110,31 @@ def read_page(path: Path) -> CounterPage:
     return CounterPage(name=shown, values=values, created=created, notes=tuple(notes))
 
 
+def restarted_workers(before: CounterPage, after: CounterPage) -> frozenset[Labels]:
+    """Return the labels of the workers that started anew between the pages.
+
+    A counter that fell or began later tells it of its worker; a process that began later, of all that it counts for.
+    """
+    fell = {
+        _worker_labels(labels)
+        for (name, labels), value in after.values.items()
+        if abs(value) <= _MOST >= abs(before.values.get((name, labels), 0.0))
+        and (value < before.values.get((name, labels), 0.0) or _later(before, after, name, labels))
+    }
+    processes = [
+        set(labels) for name, labels in after.created if name == _STARTED and _later(before, after, name, labels)
+    ]
+    workers = {_worker_labels(labels) for _, labels in after.values}
+    return frozenset(fell | {worker for worker in workers if any(labels <= set(worker) for labels in processes)})
+
+
 def counter_figures(
-    before: CounterPage, after: CounterPage, *, notes: list[str]
+    before: CounterPage, after: CounterPage, *, restarted: frozenset[Labels], notes: list[str]
 ) -> tuple[dict[str, Figure], tuple[Figure, ...]]:
     """Return the figures of what happened between the pages, and vLLM's rate at each place of the draft."""
     totals: dict[str, float | str] = {}
     for name in (_DRAFTS, _DRAFTED, _ACCEPTED, _GENERATED):
-        totals[name] = _difference(before, after, name, None, notes)
+        totals[name] = _difference(before, after, name, None, restarted, notes)
     drafts, drafted, accepted = totals[_DRAFTS], totals[_DRAFTED], totals[_ACCEPTED]
     n = int(drafts) if isinstance(drafts, float) else None
     figures = {
@@ -125,12 +151,19 @@ def counter_figures(
     for place in range(max(places, default=-1) + 1):
         hits: float | str = "the server does not show this place"
         if place in places:
-            hits = _difference(before, after, _PLACES, str(place), notes)
+            hits = _difference(before, after, _PLACES, str(place), restarted, notes)
         rates.append(_ratio(hits, drafts, n, "no draft was made in between"))
     return figures, tuple(rates)
 
 
-def _difference(before: CounterPage, after: CounterPage, name: str, place: str | None, notes: list[str]) -> float | str:
+def _difference(
+    before: CounterPage,
+    after: CounterPage,
+    name: str,
+    place: str | None,
+    restarted: frozenset[Labels],
+    notes: list[str],
+) -> float | str:
     """Return after less before over all workers, or why that cannot be said."""
     first, last = (_series(page, name, place) for page in (before, after))
     if not first and not last:
@@ -138,16 +171,12 @@ def _difference(before: CounterPage, after: CounterPage, name: str, place: str |
     odd = [labels for page in (first, last) for labels, value in page.items() if not abs(value) <= _MOST]
     if odd:
         return f"{_worker(odd[0])} gives no number that can be a count"
+    anew = [labels for labels in (*first, *last) if _worker_labels(labels) in restarted]
+    if anew:
+        return f"{_worker(anew[0])} started anew in between, and its earlier counts are lost"
     gone = [labels for labels in first if labels not in last]
     if gone:
         return f"{_worker(gone[0])} is on the first page only"
-    anew = [
-        labels
-        for labels, value in last.items()
-        if value < first.get(labels, 0.0) or _restarted(before, after, name, labels)
-    ]
-    if anew:
-        return f"{_worker(anew[0])} started anew in between, and its earlier counts are lost"
     fresh = [labels for labels in last if labels not in first]
     if fresh and first:
         notes.append(f"{_worker(fresh[0])} is on the second page only and is counted from 0")
@@ -156,13 +185,18 @@ def _difference(before: CounterPage, after: CounterPage, name: str, place: str |
     return math.fsum(last.values()) - math.fsum(first.values())
 
 
-def _restarted(before: CounterPage, after: CounterPage, name: str, labels: tuple[tuple[str, str], ...]) -> bool:
-    """Whether the counter began later than the first page says; doubled series have no beginning of their own."""
+def _later(before: CounterPage, after: CounterPage, name: str, labels: Labels) -> bool:
+    """Whether this began later than the first page says; doubled series have no beginning of their own."""
     start = before.created.get((name, labels))
     return start is not None and after.created.get((name, labels), start) > start
 
 
-def _series(page: CounterPage, name: str, place: str | None) -> dict[tuple[tuple[str, str], ...], float]:
+def _worker_labels(labels: Labels) -> Labels:
+    """Return what tells a worker from the others: neither the place nor the served model is its own."""
+    return tuple((name, value) for name, value in labels if name not in ("position", "model_name"))
+
+
+def _series(page: CounterPage, name: str, place: str | None) -> dict[Labels, float]:
     return {
         labels: value
         for (found, labels), value in page.values.items()

@@ -17,8 +17,10 @@ from draftboard.errors import UserError
 
 __all__ = [
     "ForeignFile",
+    "inner_mark",
     "last_of_each",
     "listed",
+    "packed",
     "plain",
     "read_bytes",
     "read_document",
@@ -30,6 +32,14 @@ __all__ = [
 T = TypeVar("T")
 
 _BOM = b"\xef\xbb\xbf"
+_PACKED = {
+    b"\x1f\x8b": "gzip-compressed",
+    b"BZh": "bzip2-compressed",
+    b"\xfd7zXZ\0": "xz-compressed",
+    b"\x28\xb5\x2f\xfd": "zstd-compressed",
+    b"PK\x03\x04": "a zip archive",
+}
+"""What compressed files begin with; none of them begins a text that any reader here takes."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BLANK = b" \t\r\0"
 _LISTED = 30
@@ -57,16 +67,30 @@ class ForeignFile:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes. Raises UserError for a folder, a missing or unreadable file, and UTF-16 text."""
+    """Return a file's bytes. Raises UserError for a folder, a missing, unreadable or packed file, and UTF-16 text."""
     if path.is_dir():
         raise UserError("is a folder, not a file", where=str(path), advice="Name the file inside it.")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+    if packing := packed(data):
+        raise UserError(f"is {packing}", where=str(path), advice="Unpack it and name the file that comes out.")
     if data.startswith(_UTF16):
         raise UserError("is UTF-16 text, not UTF-8", where=str(path), advice="Save the file as UTF-8.")
     return data
+
+
+def packed(data: bytes) -> str:
+    """Say how a file is compressed, by its first bytes; empty for one that is not."""
+    return next((name for start, name in _PACKED.items() if data.startswith(start)), "")
+
+
+def inner_mark(error: Exception) -> str:
+    """Say that a JSON error stands at a byte-order mark, which joined files have in their middle; else empty."""
+    if isinstance(error, json.JSONDecodeError) and error.doc[error.pos : error.pos + 1] == "\ufeff":
+        return f"a byte-order mark (U+FEFF) in the middle of the file, at column {error.colno}; delete it"
+    return ""
 
 
 def read_rows(path: Path, *, parse: Callable[[str], Any] = json.loads) -> ForeignFile:
@@ -88,7 +112,7 @@ def read_rows(path: Path, *, parse: Callable[[str], Any] = json.loads) -> Foreig
         try:
             rows.append((number, parse(line.decode("utf-8"))))
         except (ValueError, RecursionError) as error:
-            if number == filled[-1][0] and len(filled) > 1:
+            if number == filled[-1][0] and len(filled) > 1 and not inner_mark(error):
                 notes.append(f"{name}: line {number} is unfinished ({_explain(error)}) and was skipped")
             else:
                 problems.append(f"{path}:{number}: {_explain(error)}")
@@ -169,5 +193,5 @@ def _explain(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8: byte {error.start + 1} is 0x{error.object[error.start]:02X}"
     if isinstance(error, json.JSONDecodeError):
-        return f"not valid JSON: {error.msg} at column {error.colno}"
+        return inner_mark(error) or f"not valid JSON: {error.msg} at column {error.colno}"
     return "nested too deeply" if isinstance(error, RecursionError) else f"not valid JSON: {error}"

@@ -2,12 +2,17 @@
 
 How many tokens a chunk holds is unknown, and under speculation it is several: tokens come from the usage block or are
 not known. Time counts from the request to events that carry text, since servers first send a role and nothing else.
+Recorders name the event of the request as they like: an event without a payload that stands before the first payload is
+the request's, and a note tells which was taken where its name is not one of the known ones.
+
+Times are decimals as written: differences of seconds since 1970 would lose their last digits as floats.
 """
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,12 +24,25 @@ from draftboard.results import Figure, MethodResult, Results
 
 __all__ = ["StreamRequest", "read_stream", "requests_of", "stream_figures"]
 
-_STARTS = frozenset({"request_sent", "request_start", "request"})
-_CLOCKS = {"t": 1.0, "t_s": 1.0, "time": 1.0, "time_s": 1.0, "timestamp": 1.0, "t_ms": 1e-3, "t_ns": 1e-9}
+_KNOWN = frozenset({"requestsent", "requeststart", "request"})
+_SENT = _KNOWN | {"requeststarted", "requestsend", "requestbegin", "requestsubmitted", "sent", "send"}
+_STARTS = _SENT | {"start", "started", "begin", "submit", "submitted"}
+"""Names of a request's event without case, blanks and dashes; those outside `_KNOWN` are told. Those outside `_SENT`
+may name other things in the middle of an answer."""
+_ANSWERS = ("first", "response", "receiv", "header", "token", "chunk")
+"""Parts of names that tell of the answer."""
+_ENDS = ("end", "ended", "done", "finish", "finished", "closed", "complete", "completed", "stop", "stopped", "failed")
+_SECOND, _MILLISECOND, _NANOSECOND = Decimal(1), Decimal("1e-3"), Decimal("1e-9")
+_CLOCKS = {
+    **dict.fromkeys(("t", "t_s", "time", "time_s", "timestamp"), _SECOND),
+    "t_ms": _MILLISECOND,
+    "t_ns": _NANOSECOND,
+}
 _DONE = "[DONE]"
 _NO_USAGE = "no usage block; chunks are not tokens"
 _FIRST_CHUNK = "takes the first chunk as one token"
 _SKIP: Mapping[str, Any] = {}
+_NAME = 40
 _MOST = 10**12
 """More tokens or seconds than this were never measured."""
 
@@ -34,12 +52,16 @@ class StreamRequest:
     """What the events of one request tell. Times are seconds on the recorder's clock; None where there was none."""
 
     place: str
-    sent: float | None = None
-    first: float | None = None
+    sent: Decimal | None = None
+    start_event: str = ""
+    """The event that was taken as the request's; empty where there was none."""
+    opened: bool = False
+    """Whether a payload was seen."""
+    first: Decimal | None = None
     """Of the first event with any text, reasoning included."""
-    first_answer: float | None = None
+    first_answer: Decimal | None = None
     """Of the first event with text that is no reasoning."""
-    last: float | None = None
+    last: Decimal | None = None
     """Of the last event with any text."""
     tokens: int | None = None
     chunks: int = 0
@@ -71,8 +93,8 @@ class StreamRequest:
     @property
     def told(self) -> bool:
         """Whether any event of it was one of a streamed answer."""
-        timed = self.sent is not None or self.tokens is not None
-        return bool(timed or self.choices or self.error or self.finished)
+        sent = self.sent is not None and _folded(self.start_event) in _KNOWN
+        return bool(sent or self.tokens is not None or self.choices or self.error or self.finished)
 
     @property
     def mean_token_s(self) -> float | None:
@@ -111,27 +133,86 @@ def requests_of(rows: Iterable[tuple[int, Any]], name: str = "") -> list[StreamR
     """Return the requests of parsed event rows: by `request_id` where rows have one, else one after the other."""
     current: dict[str, StreamRequest] = {}
     found: list[StreamRequest] = []
-    clock: dict[str, float] = {}
+    clock: dict[str, Decimal] = {}
+    usual: dict[str, str] = {}
     for line, row in rows:
         if not isinstance(row, dict):
             raise UserError("an event has to be an object", where=f"{name}:{line}")
         if row is _SKIP or not row:
             continue
-        key = str(row.get("request_id", ""))
-        starts = row.get("event") in _STARTS
-        if starts or key not in current or current[key].closed:
-            current[key] = StreamRequest(place=f"{name}:{line}")
-            found.append(current[key])
+        key, event, time = str(row.get("request_id", "")), _start_event(row), _time(row)
+        request = current.get(key)
+        if _begins(event, row, request):
+            request = None
+        if request is None:
+            request = current[key] = StreamRequest(place=f"{name}:{line}")
+            found.append(request)
             clock.pop(key, None)
-        time = _time(row)
         if time is not None:
-            current[key].backwards |= time < clock.get(key, -math.inf)
+            request.backwards |= time < clock.get(key, time)
             clock[key] = time
-        if starts:
-            current[key].sent = time
-        else:
-            _take(current[key], row, time)
-    return found
+        if event and not request.opened and _is_better(event, request.start_event, usual.get(key, "")):
+            request.sent, request.start_event, request.place = time, event, f"{name}:{line}"
+        elif not event:
+            request.opened |= _has_payload(row)
+            usual.setdefault(key, request.start_event)
+            _take(request, row, time)
+    # What follows a closing marker without a payload of its own was the end of the answer, no request.
+    return [
+        request for request in found if request.opened or _folded(request.start_event) in _STARTS or len(found) == 1
+    ]
+
+
+def _begins(event: str, row: Mapping[str, Any], request: StreamRequest | None) -> bool:
+    """Whether a row is the first of another request than the one it would belong to."""
+    if request is None:
+        return False
+    if request.closed:
+        return bool(event) or _has_payload(row)
+    if not event:
+        return False
+    folded, again = _folded(event), event == request.start_event
+    if not request.opened:
+        return again and folded in _STARTS
+    return folded in _SENT or (bool(request.finished or request.error) and (again or folded in _STARTS))
+
+
+def _start_event(row: Mapping[str, Any]) -> str:
+    """Return the name of an event that may be a request's: it has no payload, and its name tells of no end."""
+    event = row.get("event")
+    if not isinstance(event, str) or _is_chunk(row):
+        return ""
+    folded = _folded(event)
+    if folded in _STARTS:
+        return event
+    ends = folded.endswith(_ENDS) and not folded.endswith("send")
+    return "" if not folded or _has_payload(row) or ends or any(part in folded for part in _ANSWERS) else event
+
+
+def _is_better(event: str, taken: str, usual: str) -> bool:
+    """Whether the event says more surely than the one taken that the request was sent.
+
+    Events of the name that started the first request come before those of known names, these before others, which may
+    belong to the end of the answer before; of the same kind the first one counts.
+    """
+    known = _folded(event) in _STARTS and _folded(taken) not in _STARTS
+    return not taken or (taken != usual and (event == usual or known))
+
+
+def _is_chunk(row: Mapping[str, Any]) -> bool:
+    """Whether the row holds a part of a streamed answer, whatever its event is called."""
+    data = row.get("data", row)
+    if isinstance(data, str):
+        return '"choices"' in data or _DONE in data
+    return isinstance(data, dict) and any(name in data for name in ("choices", "error", "usage"))
+
+
+def _has_payload(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("data")) or _is_chunk(row)
+
+
+def _folded(event: str) -> str:
+    return "".join(character for character in event.casefold() if character.isalnum())
 
 
 def stream_figures(requests: Sequence[StreamRequest]) -> dict[str, Figure]:
@@ -173,21 +254,31 @@ def _parse(text: str) -> Any:
     if text.startswith((":", "event:", "id:", "retry:")):
         return _SKIP
     if not text.startswith("data:"):
-        return json.loads(text)
+        return json.loads(text, parse_float=_decimal)
     payload = text.removeprefix("data:").strip()
     return {"data": payload if payload in ("", _DONE) else json.loads(payload)}
 
 
-def _time(row: Mapping[str, Any]) -> float | None:
+def _time(row: Mapping[str, Any]) -> Decimal | None:
     for name, scale in _CLOCKS.items():
         value = row.get(name)
-        # Compared before it is multiplied, since a whole number may be too large for a float.
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST / scale:
-            return value * scale
+        odd = isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value))
+        if odd or not isinstance(value, int | float | Decimal):
+            continue
+        # Compared before it is computed with, since exponents may be too large for that.
+        if -_MOST / scale <= value <= _MOST / scale:
+            return (Decimal(repr(value)) if isinstance(value, float) else Decimal(value)) * scale
     return None
 
 
-def _take(request: StreamRequest, row: Mapping[str, Any], time: float | None) -> None:
+def _decimal(text: str) -> Decimal | float:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return float(text)
+
+
+def _take(request: StreamRequest, row: Mapping[str, Any], time: Decimal | None) -> None:
     data = row.get("data", row if "choices" in row or "error" in row else None)
     if isinstance(data, str):
         data = _decoded(data, request)
@@ -207,7 +298,7 @@ def _take(request: StreamRequest, row: Mapping[str, Any], time: float | None) ->
             _take_choice(request, choice, time)
 
 
-def _take_choice(request: StreamRequest, choice: Mapping[str, Any], time: float | None) -> None:
+def _take_choice(request: StreamRequest, choice: Mapping[str, Any], time: Decimal | None) -> None:
     index = choice.get("index", 0)
     request.choices.add(index if isinstance(index, int) else 0)
     request.finished |= choice.get("finish_reason") is not None
@@ -241,8 +332,8 @@ def _decoded(text: str, request: StreamRequest) -> Any:
         return None
 
 
-def _between(start: float | None, end: float | None) -> float | None:
-    return end - start if start is not None and end is not None and end >= start else None
+def _between(start: Decimal | None, end: Decimal | None) -> float | None:
+    return float(end - start) if start is not None and end is not None and end >= start else None
 
 
 def _median(values: Sequence[float | None], n: int, reason: str) -> Figure:
@@ -287,6 +378,14 @@ def _failures(requests: Sequence[StreamRequest]) -> tuple[str, ...]:
 
 def _remarks(requests: Sequence[StreamRequest]) -> list[str]:
     notes = []
+    events: dict[str, list[str]] = {}
+    for request in requests:
+        if request.start_event and _folded(request.start_event) not in _KNOWN:
+            events.setdefault(request.start_event, []).append(request.place)
+    for event, places in events.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        shown = " ".join(unsurrogated(event).split())[:_NAME]
+        notes.append(f"{places[0]}{more}: the event {shown!r} is taken as the start of the request")
     for request in requests:
         if request.backwards:
             notes.append(f"{request.place}: the clock ran backwards; the request is left out")

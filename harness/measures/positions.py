@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from draftboard.measures.acceptance import CUT_UNKNOWN
 from draftboard.measures.pooling import IMPORTED, absent
 from draftboard.measures.turns import TurnFacts, step_columns
 from draftboard.results import Figure
@@ -21,17 +22,22 @@ Reach = tuple[int, float]
 
 
 def positions(turns: Iterable[TurnFacts]) -> dict[str, tuple[Figure, ...]]:
-    """Return `joint`, `conditional` and `vllm` rates by place, index k - 1 for place k; empty if nothing was drafted.
+    """Return rates by place, index k - 1 for place k, under the name of each; empty if nothing was drafted.
 
-    J_k = #(a >= k) / #(d >= k), C_k = #(a >= k) / #(a >= k - 1 and d >= k), and vLLM's rate over all drafting steps,
-    with a before the cut. Of imported turns only r, after the cut, is known: there a cut step reaches no further than
-    it was kept, so that what follows the end is neither hit nor miss, and vLLM's rate cannot be given. Where draft
-    lengths were not recorded either, only joint rates can.
+    `joint` J_k = #(a >= k) / #(d >= k), `conditional` C_k = #(a >= k) / #(a >= k - 1 and d >= k), and `vllm` over all
+    drafting steps, with a before the cut. `all_steps` is #(r >= k) / S with r after the cut: they add up to accepted
+    tokens per step, and so to the acceptance length less one where no cut fell inside a draft.
+
+    Of imported turns only r is known: there a cut step reaches no further than it was kept, so that what follows the
+    end is neither hit nor miss, and vLLM's rate cannot be given. Where draft lengths were not recorded either, only
+    joint rates and those over all steps can.
     """
     steps: Counter[Reach] = Counter()
+    survived: Counter[int] = Counter()
     raw = True
     for turn in turns:
         steps.update(_reaches(turn))
+        survived.update(_survived(turn))
         raw = raw and not turn.imported
     known = all(reach < math.inf for _, reach in steps)
     depth = max((int(reach) if known else accepted for accepted, reach in steps), default=0)
@@ -39,6 +45,7 @@ def positions(turns: Iterable[TurnFacts]) -> dict[str, tuple[Figure, ...]]:
     return {
         "joint": tuple(_joint(steps, k, "" if known else DRAFT_UNKNOWN) for k in places),
         "conditional": tuple(_conditional(steps, k) if known else absent(IMPORTED) for k in places),
+        "all_steps": tuple(_rate(_at_least(survived, k), survived.total(), "" if raw else CUT_UNKNOWN) for k in places),
         "vllm": tuple(_vllm(steps, k) if raw else absent(IMPORTED) for k in places),
     }
 
@@ -54,6 +61,15 @@ def _reaches(turn: TurnFacts) -> Iterable[Reach]:
         return zip(accepted, drafted, strict=True)
     survived = list(map(min, accepted, kept))
     return ((r, min(d, k) if k <= r else d) for r, d, k in zip(survived, drafted, kept, strict=True))
+
+
+def _survived(turn: TurnFacts) -> Iterable[int]:
+    columns = step_columns(turn.turn)
+    return () if columns is None else map(min, columns["accepted"], columns["kept"])
+
+
+def _at_least(counts: Counter[int], place: int) -> int:
+    return sum(count for length, count in counts.items() if length >= place)
 
 
 def _joint(steps: Counter[Reach], place: int, note: str) -> Figure:

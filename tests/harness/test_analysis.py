@@ -473,7 +473,12 @@ def test_positions_of_a_domain_and_overall():
     joint = [figure.value for figure in found.domains["qa"].positions["joint"]]
     assert joint == pytest.approx([3 / 4, 3 / 4, 2 / 4, 1 / 3])
     assert [figure.value for figure in found.positions["joint"]] == pytest.approx([3 / 5, 3 / 5, 2 / 5, 1 / 4])
-    assert method_of(stored(PAIRS), "autoregressive").positions == {"joint": (), "conditional": (), "vllm": ()}
+    assert method_of(stored(PAIRS), "autoregressive").positions == {
+        "joint": (),
+        "conditional": (),
+        "all_steps": (),
+        "vllm": (),
+    }
 
 
 def test_what_a_run_came_to_survives_its_document(tmp_path):

@@ -71,6 +71,15 @@ def test_vllms_shares_are_left_out_where_they_are_the_joint_ones(table_of):
     assert "joint" not in table.caption
 
 
+def test_rates_over_all_steps_stand_beside_the_joint_ones_where_they_differ(table_of):
+    other = tuple(Figure(value=0.5**place, n=80) for place in (1, 2))
+    table = table_of(group_of(x={"joint": shares(50, 50), "all_steps": other, "vllm": other}), "positions")
+    assert [row.detail for row in table.rows] == ["joint", "over all steps", "vLLM"]
+    assert "over all steps: accepted and kept to here, of all steps, those without a draft included" in table.caption
+    same = group_of(x={"joint": shares(50, 50), "all_steps": shares(50, 50)})
+    assert [row.detail for row in table_of(same, "positions").rows] == ["joint"]
+
+
 @pytest.mark.parametrize("kinds", [{}, {"joint": ()}, {"joint": (Figure(value=None, n=0, reason="nothing drafted"),)}])
 def test_nothing_drafted_makes_no_table(kinds, table_of):
     assert table_of(group_of(x=kinds), "positions") is None

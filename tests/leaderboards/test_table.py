@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -29,14 +30,34 @@ def test_equal_values_share_a_rank_and_stand_in_name_order():
     assert places == [("beta", 1), ("gamma", 2), ("omega", 3), ("alpha", 4), ("zeta", 4), ("kappa", 6)]
 
 
+def test_values_that_differ_in_their_last_bits_are_equal():
+    group = group_of({"b": 3.6363636363636367, "z": 1.0, "a": 3.6363636363636362})
+    assert 3.6363636363636367 != 3.6363636363636362
+    places = [(place.method.method, place.rank) for place in standings(group, "speedup")]
+    assert places == [("a", 1), ("b", 1), ("z", 3)]
+    best = {row.method: row.cells[0].best for row in table_of(group, "speed").rows}
+    assert best == {"a": True, "b": True, "z": False}
+
+
+def test_a_chain_of_close_values_is_not_one_rank():
+    step = 7e-13
+    group = group_of({name: 2.0 * (1 - place * step) for place, name in enumerate("abcd")})
+    places = [(place.method.method, place.rank) for place in standings(group, "speedup")]
+    assert places == [("a", 1), ("b", 1), ("c", 3), ("d", 3)]
+
+
 @given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(allow_nan=True) | st.none(), max_size=8))
 def test_a_rank_is_one_plus_the_number_of_better_methods(values):
     places = standings(group_of(values), "speedup")
     finite = {name: v for name, v in values.items() if v is not None and abs(v) <= 1e50}
     for place in places:
         name = place.method.method
-        expected = 1 + sum(other > finite[name] for other in finite.values()) if name in finite else None
-        assert place.rank == expected
+        if name not in finite:
+            assert place.rank is None
+            continue
+        better = sum(other > finite[name] * (1 + math.copysign(2e-12, finite[name])) for other in finite.values())
+        larger = sum(other > finite[name] for other in finite.values())
+        assert 1 + better <= place.rank <= 1 + larger
     ranked = [place.rank is not None for place in places]
     assert ranked == sorted(ranked, reverse=True)
 
@@ -91,6 +112,28 @@ def test_each_reason_is_one_footnote():
     assert table_of(group, "speed").footnotes == ("no autoregressive run for m",)
     told = missing_reasons(Results(groups=(group,)))
     assert told == ("not ranked: a, b, c (no autoregressive run for m)",)
+
+
+def test_each_line_about_unranked_methods_names_its_model_once():
+    def told(*groups):
+        return missing_reasons(Results(groups=groups))
+
+    def of(model, reason, hardware="h", **about):
+        method = MethodResult(method="x", overall={"speedup": Figure(value=None, reason=reason)})
+        return Group(model=model, hardware=hardware, methods=(method,), **{"suite": "s", **about})
+
+    assert told(of("m", "no value")) == ("not ranked for m: x (no value)",)
+    assert told(of("m", "no value"), of("n", "no value")) == (
+        "not ranked for m: x (no value)",
+        "not ranked for n: x (no value)",
+    )
+    assert told(of("m", "no plain run for m")) == ("not ranked: x (no plain run for m)",)
+    assert told(of("m", "no value", "a"), of("m", "no value", "b")) == (
+        "not ranked for m on a: x (no value)",
+        "not ranked for m on b: x (no value)",
+    )
+    by_dtype = [of("m", "no value", conditions={"dtype": dtype}) for dtype in ("fp32", "bf16")]
+    assert told(*by_dtype) == ("not ranked for m with fp32: x (no value)", "not ranked for m with bf16: x (no value)")
 
 
 def test_quality_shows_n_signature_and_what_a_lossy_method_lost(board):

@@ -111,10 +111,46 @@ def test_a_restart_is_known_by_its_time_even_where_the_counter_rose(read):
         return text + f'vllm:spec_decode_num_drafts_created{{engine="0",model_name="m"}} {time}\n'
 
     values, _, _ = found(read(stamped(BEFORE, 1.7e9), stamped(AFTER, 1.8e9)))
-    assert values["drafts"] is None
-    assert values["accepted_tokens"] == 39
+    assert set(values.values()) == {None}
     values, _, _ = found(read(stamped(BEFORE, 1.7e9), stamped(AFTER, 1.7e9)))
     assert values == pytest.approx(EXPECTED)
+
+
+def test_a_restart_is_known_by_the_start_of_the_process(read):
+    def stamped(text, time, labels=""):
+        return text + f"process_start_time_seconds{labels} {time}\n"
+
+    values, places, _ = found(read(stamped(BEFORE, 1.7e9), stamped(AFTER, 1.8e9)))
+    assert {*values.values(), *places} == {None}
+    values, _, _ = found(read(stamped(BEFORE, 1.7e9), stamped(AFTER, 1.7e9)))
+    assert values == pytest.approx(EXPECTED)
+    # Of two processes under one name neither can be told to have started later.
+    values, _, _ = found(read(stamped(stamped(BEFORE, 1.8e9), 1.7e9), stamped(stamped(AFTER, 1.7e9), 1.8e9)))
+    assert values == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize("fallen", [0, 1, 2])
+def test_one_counter_that_fell_takes_all_of_its_worker_with_it(read, fallen):
+    # After the restart the worker was busy: its other counters have risen past their old values.
+    drafts, drafted, accepted = 500, 1500, [400, 300, 200]
+    after = (
+        (0, 9, drafted, accepted),
+        (0, drafts, 29, accepted),
+        (0, drafts, drafted, [400, 300, 1]),
+    )[fallen]
+    values, places, group = found(read(BEFORE, page(after, (1, 15, 45, [9, 6, 3]))))
+    assert {*values.values(), *places} == {None}
+    reasons = {figure.reason for figure in group.methods[0].overall.values()}
+    reasons |= {figure.reason for figure in group.methods[0].positions["vllm"]}
+    assert reasons == {"engine 0 started anew in between, and its earlier counts are lost"}
+
+
+def test_a_restart_of_a_worker_takes_only_the_models_that_it_serves(read):
+    old = BEFORE + page((7, 50, 150, [25]), model="org/other")
+    new = page((0, 3, 90, [20, 14, 8]), (1, 15, 45, [9, 6, 3])) + page((7, 100, 300, [50]), model="org/other")
+    groups = read(old, new).groups
+    drafted = {group.model: group.methods[0].overall["drafted_tokens"].value for group in groups}
+    assert drafted == {"m": None, "org/other": 150}
 
 
 def test_a_worker_that_went_away_gives_no_figure(read):

@@ -1,4 +1,7 @@
+import bz2
+import gzip
 import json
+import lzma
 import math
 from pathlib import Path
 
@@ -41,6 +44,34 @@ def test_nul_bytes_are_skipped_and_told(tmp_path: Path):
     file = read_rows(path)
     assert [row for _, row in file.rows] == [{"a": 1}, {"a": 2}]
     assert file.notes == ("a.jsonl: skipped 4101 NUL bytes, which a crash leaves behind",)
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_byte_order_mark_in_the_middle_is_named_and_drops_no_row(write, place):
+    rows = [json.dumps({"a": n}).encode() for n in range(3)]
+    rows[place] = b"\xef\xbb\xbf" + rows[place]
+    with pytest.raises(UserError) as told:
+        read_rows(write("a.jsonl", rows))
+    (problem,) = told.value.problems
+    assert f"a.jsonl:{place + 1}: a byte-order mark (U+FEFF) in the middle of the file, at column 1" in problem
+    with pytest.raises(UserError, match="byte-order mark"):
+        read_document(write("a.json", [b'{"a": \xef\xbb\xbf1}']))
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (gzip.compress(b"{}"), "gzip-compressed"),
+        (bz2.compress(b"{}"), "bzip2-compressed"),
+        (lzma.compress(b"{}"), "xz-compressed"),
+        (b"\x28\xb5\x2f\xfd\x00", "zstd-compressed"),
+        (b"PK\x03\x04\x14", "a zip archive"),
+    ],
+)
+def test_packed_files_are_named(write, start, what):
+    for read in (read_rows, read_document):
+        with pytest.raises(UserError, match=f"is {what}\nUnpack it"):
+            read(write("a.jsonl", [start]))
 
 
 def test_every_broken_inner_line_is_named(write):

@@ -1,9 +1,12 @@
 import json
+import re
+from decimal import Decimal
 
 import pytest
 
 from draftboard.errors import UserError
 from draftboard.foreign.stream import read_stream, requests_of, stream_figures
+from draftboard.results import Figure
 
 
 def chunk(text=None, *, index=0, finish=None, **delta):
@@ -234,3 +237,102 @@ def test_a_broken_payload_is_an_error_inside_and_told_at_the_end(write):
     assert any("line 2 is unfinished" in note for note in group.notes)
     (group,) = read_stream([write("c.jsonl", events((0.1, chunk("a")), (0.2, "{broken"), (0.3, usage(2))))]).groups
     assert any("1 event(s) whose payload is not JSON" in note for note in group.notes)
+
+
+def named(event, at=0.0):
+    return {"t": at, "event": event}
+
+
+def payloads(start=0.0):
+    return [{"t": start + t, "data": data} for t, data in GOOD]
+
+
+@pytest.mark.parametrize("event", ["request_sent", "Request-Sent", "requestStart", "request"])
+def test_known_names_of_the_request_are_not_told(write, event):
+    (group,) = read_stream([write("a.jsonl", [named(event), *payloads()])]).groups
+    assert group.methods[0].overall["ttft_s"].value == pytest.approx(0.2)
+    assert group.notes == ()
+
+
+@pytest.mark.parametrize("event", ["sent", "start", "request_started", "Begin", "send", "dispatch", "POST /v1"])
+def test_an_event_before_the_first_payload_starts_the_request_and_is_told(write, event):
+    (group,) = read_stream([write("a.jsonl", [named(event), *payloads()])]).groups
+    assert group.methods[0].overall["ttft_s"].value == pytest.approx(0.2)
+    assert group.notes == (f"a.jsonl:1: the event {event!r} is taken as the start of the request",)
+
+
+@pytest.mark.parametrize("event", ["first_token", "response_headers", "stream_end", "done", "", 3, None])
+def test_events_of_the_answer_start_no_request(write, event):
+    (group,) = read_stream([write("a.jsonl", [named(event, 0.05), *payloads()])]).groups
+    assert group.methods[0].overall["ttft_s"].value is None
+    assert group.notes == ()
+
+
+def test_of_several_events_the_one_that_says_it_was_sent_counts_else_the_first(write):
+    rows = [named("connect"), named("sent", 0.05), named("flushed", 0.06), *payloads()]
+    (group,) = read_stream([write("a.jsonl", rows)]).groups
+    assert group.methods[0].overall["ttft_s"].value == pytest.approx(0.15)
+    assert group.notes == ("a.jsonl:2: the event 'sent' is taken as the start of the request",)
+    rows = [named("dns"), named("connect", 0.05), *payloads()]
+    (group,) = read_stream([write("b.jsonl", rows)]).groups
+    assert group.methods[0].overall["ttft_s"].value == pytest.approx(0.2)
+    # Two names of one request are not two requests.
+    rows = [named("request_start"), named("request_sent", 0.05), *payloads()]
+    (group,) = read_stream([write("c.jsonl", rows)]).groups
+    assert group.methods[0].overall["ttft_s"] == Figure(value=pytest.approx(0.2), n=1)
+
+
+@pytest.mark.parametrize("event", ["sent", "start", "dispatch"])
+@pytest.mark.parametrize("marker", [True, False])
+def test_requests_of_one_file_start_by_any_name(write, event, marker):
+    rows = [
+        row
+        for start in (0.0, 5.0)
+        for row in (named(event, start), *payloads(start)[: None if marker else -1], named("logged", start + 0.95))
+    ]
+    (group,) = read_stream([write("a.jsonl", rows)]).groups
+    figures = group.methods[0].overall
+    assert figures["output_tokens_total"] == Figure(value=10, n=2)
+    assert figures["ttft_s"].value == pytest.approx(0.2)
+    assert group.notes == (f"a.jsonl:1 and 1 more: the event {event!r} is taken as the start of the request",)
+
+
+def test_an_event_in_the_middle_of_an_answer_changes_nothing(write):
+    rows = [named("request_sent"), *payloads()]
+    (plain,) = read_stream([write("a.jsonl", rows)]).groups
+    for event in ("start", "progress", "dispatch"):
+        (group,) = read_stream([write("a.jsonl", [*rows[:3], named(event, 0.3), *rows[3:]])]).groups
+        assert group.methods == plain.methods
+
+
+def test_a_request_without_an_answer_is_one_of_the_requests(write):
+    rows = [named("request_sent"), *payloads(), named("request_sent", 9.0), named("request_sent", 19.0)]
+    (group,) = read_stream([write("a.jsonl", rows)]).groups
+    assert group.methods[0].overall["ttft_s"].reason.startswith("2 of 3 requests")
+
+
+@pytest.mark.parametrize(
+    ("clock", "scale", "epoch"),
+    [
+        ("t", 1, "1700000000"),
+        ("t", 1, "1764500000.123456"),
+        ("t_ms", 1000, "1764500000.5"),
+        ("t_ns", 10**9, "1764500000.123456789"),
+    ],
+)
+def test_case_20_with_stamps_since_1970(case, write, clock, scale, epoch):
+    def stamped(match):
+        return f'"{clock}": {(Decimal(match[1]) + Decimal(epoch)) * scale:f}'
+
+    text = re.sub(r'"t": ([\d.]+)', stamped, case("20-stream-events.jsonl").read_text(encoding="utf-8"))
+    (group,) = read_stream([write("a.jsonl", [text.strip()])]).groups
+    found = {name: figure.value for name, figure in group.methods[0].overall.items()}
+    exact = {"output_tokens_total": 21, "ttft_s": 0.2, "tokens_per_s": 35.0, "tpot_mean_s": 0.02}
+    assert found == pytest.approx(exact, abs=1e-9, rel=0)
+
+
+@pytest.mark.parametrize("odd", ["1e400", "1e99999999999999999999", "-1e999999999", "1e-99999999999999999999", "NaN"])
+def test_numbers_that_no_float_holds_are_no_times(write, odd):
+    lines = ['{"t": 0.0, "event": "request_sent"}', '{"t": ODD, "data": {"choices": []}}'.replace("ODD", odd)]
+    (group,) = read_stream([write("a.jsonl", [*lines, *payloads()])]).groups
+    assert group.methods[0].overall["tokens_per_s"].value == pytest.approx(5 / 0.6)
