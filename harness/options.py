@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
-import msgspec
 from cyclopts import Parameter, Token
 
 from draftboard.errors import UserError
@@ -115,6 +114,8 @@ def read_options(path: Path) -> RunOptions:
 
 
 def _convert(table: dict[str, Any], where: str) -> RunOptions:
+    import msgspec  # slow to import, and only plan files need it
+
     kinds = get_type_hints(RunOptions, include_extras=False)
     known = [f.name for f in fields(RunOptions)]
     values: dict[str, Any] = {}

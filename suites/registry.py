@@ -7,12 +7,14 @@ through the entry-point group `draftboard.suites` or with `register_suite` in a 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from draftboard.suites.errors import SuiteError, suggestion
 from draftboard.suites.request import Request, SuiteSettings
 from draftboard.suites.sample import Suite
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "GROUP",
@@ -218,7 +220,7 @@ def _find(name: str, spec: str) -> _Entry:
     return _registered[name]
 
 
-def _import(point: EntryPoint) -> None:
+def _import(point: "EntryPoint") -> None:
     try:
         loader = point.load()
     except (ImportError, AttributeError) as error:
@@ -230,7 +232,9 @@ def _import(point: EntryPoint) -> None:
     register_suite(point.name)(loader)
 
 
-def _entry_points() -> dict[str, EntryPoint]:
+def _entry_points() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points  # slow to import
+
     return {point.name: point for point in entry_points(group=GROUP)}
 
 

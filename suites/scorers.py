@@ -5,7 +5,6 @@ being imported, and whoever registers a scorer by hand leaves its name here.
 """
 
 from functools import cache
-from importlib.metadata import entry_points
 
 __all__ = ["GROUP", "SCORERS", "add_scorer_name", "is_scorer", "scorer_names"]
 
@@ -38,4 +37,6 @@ def is_scorer(name: str) -> bool:
 @cache
 def _installed() -> tuple[str, ...]:
     """Names of the group; reading the metadata of every installed package takes too long to do for each sample."""
+    from importlib.metadata import entry_points  # slow to import
+
     return tuple(point.name for point in entry_points(group=GROUP))

@@ -24,7 +24,8 @@ def load(scorer: str) -> str | None:
 
 def test_names_of_others_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint(name="taste", value="no_such_module:taste", group=scorers.GROUP)]
-    monkeypatch.setattr(scorers, "entry_points", lambda group: points if group == "draftboard.metrics" else [])
+    installed = {"draftboard.metrics": points}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: installed.get(group, []))
     assert scorer_names() == (*SCORERS, "taste")
     add_scorer_name("smell")
     add_scorer_name("bleu")
