@@ -30,7 +30,8 @@ app = App(
 )
 
 Plugins = Annotated[
-    tuple[Path, ...], Parameter(name="--plugin", negative=(), help="A Python file that registers methods or suites.")
+    tuple[Path, ...],
+    Parameter(name="--plugin", negative=(), help="A Python file that registers methods, suites or scorers."),
 ]
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")]
 
@@ -130,6 +131,7 @@ def score(
     *,
     run_code: Annotated[bool, Parameter(negative=())] = False,
     unisolated: Annotated[bool, Parameter(negative=())] = False,
+    plugin: Plugins = (),
     json: AsJson = False,
 ) -> int:
     """Score a stored run again, without a model, and write its scores.jsonl anew.
@@ -145,6 +147,7 @@ def score(
     """
     from draftboard.commands import score_command
 
+    _load_plugins(plugin)
     return score_command(source, as_json=json, run_code=run_code, unisolated=unisolated)
 
 
@@ -322,9 +325,10 @@ def _load_plugins(plugins: Sequence[Path]) -> None:
     if plugins:
         from draftboard.methods import load_plugin
         from draftboard.suites import suite_names
+        from draftboard.suites.scorers import scorer_names
 
         for path in plugins:
-            load_plugin(path, others=lambda: len(suite_names()))
+            load_plugin(path, others=lambda: len(suite_names()) + len(scorer_names()))
 
 
 def _options(plan: Path | None, options: RunOptions | None, plugins: Sequence[Path]) -> RunOptions:

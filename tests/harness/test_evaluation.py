@@ -323,3 +323,29 @@ def test_running_code_on_the_command_line(scored, cli, monkeypatch):
     for flags in ((), ("--run-code",), ("--run-code", "--unisolated")):
         assert cli("score", scored, *flags).code == 0
     assert seen == [False, True, "unisolated"]
+
+
+SCORER = """
+from draftboard.scoring import register_scorer, score_each
+
+@register_scorer("brevity_of_ours")
+def brevity(answers):
+    \"\"\"Share of answers of at most ten words.\"\"\"
+    return score_each(answers, scorer="brevity_of_ours", signature="words:10", metrics=("brief",),
+                      measure=lambda item: {"brief": float(len(item.text.split()) <= 10)})
+"""
+
+
+def test_a_file_may_bring_nothing_but_a_scorer(run, cli, ask, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_FUNCTIONS", dict(registry._FUNCTIONS))
+    monkeypatch.setattr(registry, "_ABOUT", dict(registry._ABOUT))
+    monkeypatch.setattr(names, "_added", dict(names._added))
+    plugin = tmp_path / "brevity.py"
+    plugin.write_text(SCORER)
+    suite = ask([{"question_id": 1, "turns": ["the ferry"], "reference": "the", "scorer": "brevity_of_ours"}])
+    assert run("--warmup", "none", suite=suite).code == 2
+    told = run("--warmup", "none", "--plugin", plugin, suite=suite)
+    assert told.code == 0, told.err
+    again = cli("score", tmp_path / "run", "--plugin", plugin)
+    assert again.code == 0, again.err
+    assert "brief 1.000 (n=1)" in again.out
