@@ -1,101 +1,22 @@
-"""A stored run's results: the vectors of the definitions, pairing, what is missing, how outputs compare, imports."""
+"""A stored run's results: the vectors of the definitions, pairing, domains, what is missing and what is told."""
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard.analysis import analyse, analyse_runs, domain_labels, tie_limit
+from draftboard.analysis import analyse, analyse_runs, domain_labels
 from draftboard.leaderboards import standings
 from draftboard.metrics import METRICS, metric
-from draftboard.records import Cell, Divergence, SampleRecord, ScoreRecord, Turn
+from draftboard.records import SampleRecord, ScoreRecord
 from draftboard.results import Figure, Results
 from draftboard.results_file import document, encode, read_results
 from draftboard.scoring import Scores, Value
-from draftboard.store import StoredRun
 from draftboard.verdict import judge
 
-
-def turn(tokens=(1, 2, 3), seconds=1.0, *, first=0.0, steps=(), prompt="p", cpu=None, text_tokens=None):
-    """`steps`: (drafted, accepted, kept) each."""
-    columns = [list(column) for column in zip(*steps, strict=True)] or [[], [], []]
-    times = [1_000_000] * len(columns[0])
-    return Turn(
-        prompt_tokens=5,
-        prompt_sha256=prompt,
-        token_ids=list(tokens),
-        text="x",
-        finish="length",
-        prefill_ns=int(first * 1e9),
-        first_ns=int(first * 1e9),
-        end_ns=round(seconds * 1e9),
-        cpu_ns=round((cpu or seconds) * 1e9),
-        first_cpu_ns=0,
-        steps={
-            "drafted": columns[0],
-            "accepted": columns[1],
-            "kept": columns[2],
-            "nodes": columns[0],
-            "draft_ns": times,
-            "verify_ns": [2 * t for t in times],
-            "other_ns": times,
-            "end_ns": times,
-            "signals": {},
-        },
-        text_tokens=text_tokens,
-    )
-
-
-def cell(method, sample, *turns, repeat=0, **other):
-    return Cell(method=method, sample=f"s/{sample}", repeat=repeat, turns=list(turns), **other)
-
-
-def stored(
-    cells, *, domains=None, methods=("autoregressive", "m"), repeats=1, temperature=0.0, dtype="float32", **other
-):
-    domains = domains or dict.fromkeys(sorted({c.sample.partition("/")[2] for c in cells}), "qa")
-    plan = {
-        "schema": 1,
-        "model": "tiny",
-        "suites": [{"name": "s", "samples": len(domains), "content_hash": "f" * 64}],
-        "methods": [
-            {"label": label, "method": label, "settings": {}, "lossless": label != "lossy"} for label in methods
-        ],
-        "sampling": {"temperature": temperature, "top_p": 1.0, "top_k": 0},
-        "max_new_tokens": 8,
-        "seed": 0,
-        "repeats": repeats,
-        "dtype": "auto",
-        "device": "auto",
-        "template": "auto",
-        "warmup": "auto",
-        "profile": False,
-        "resolved": {"dtype": dtype, "device": "cpu"},
-    }
-    samples = [
-        SampleRecord(key=f"s/{sample}", suite="s", sample_id=sample, domain=domain, category=domain, turns=["?"])
-        for sample, domain in domains.items()
-    ]
-    return StoredRun(
-        path=Path("run"), plan=plan, environment={"hardware": "here"}, samples=samples, cells=cells, **other
-    )
-
-
-def method_of(run, label="m"):
-    (found,) = [method for method in analyse(run).methods if method.method == label]
-    return found
-
-
-def value(figures, name):
-    figure = figures[name]
-    assert figure.value is not None, figure.reason
-    return figure.value
-
-
-TRACE = ((4, 4, 5), (4, 0, 1), (4, 2, 3), (3, 3, 2))
+from made_runs import PAIRS, TRACE, cell, method_of, stored, turn, value
 
 
 def test_the_vector_of_one_turn():
@@ -112,14 +33,6 @@ def test_the_vector_of_one_turn():
     shares = [value(overall, f"{name}_share") for name in ("draft", "verify", "other")]
     assert shares == pytest.approx([0.25, 0.5, 0.25])
     assert overall["acceptance_length"].n == 1
-
-
-PAIRS = [
-    cell("autoregressive", "1", turn(range(12), 0.8)),
-    cell("autoregressive", "2", turn(range(100), 5.0)),
-    cell("m", "1", turn(range(12), 0.4)),
-    cell("m", "2", turn(range(110), 2.2)),
-]
 
 
 def test_the_vector_of_two_arms():
@@ -266,61 +179,6 @@ def test_no_cells_at_all_have_reasons_everywhere():
         assert figure.reason
 
 
-def difference(method, sample, place, below, **other):
-    return Divergence(
-        method=method,
-        sample=f"s/{sample}",
-        repeat=0,
-        turn=0,
-        place=place,
-        baseline_token=1,
-        method_token=2,
-        gap=below,
-        baseline_below_best=0.0,
-        method_below_best=below,
-        **other,
-    )
-
-
-@pytest.mark.parametrize(
-    ("tokens", "below", "dtype", "output"),
-    [
-        ((1, 2, 3), None, "float32", "identical"),
-        ((1, 2, 4), 1e-4, "float32", "tie-divergent"),
-        ((1, 2, 4), 0.1, "float32", "different"),
-        ((1, 2, 4), 0.1, "bfloat16", "tie-divergent"),
-        ((1, 2, 4), None, "float32", "different"),
-        ((1, 2), None, "float32", "different"),
-    ],
-)
-def test_output_classes(tokens, below, dtype, output):
-    cells = [cell("autoregressive", "1", turn()), cell("m", "1", turn(tokens))]
-    told = [] if below is None else [difference("m", "1", 2, below)]
-    run = stored(cells, divergences=told, dtype=dtype)
-    assert method_of(run).output == output
-    assert method_of(run, "autoregressive").output == ""
-    reasons = judge(run, analyse(run))["reasons"]
-    assert any("output differs" in reason for reason in reasons) == (output == "different")
-
-
-def test_another_methods_divergence_excuses_nothing():
-    cells = [cell("autoregressive", "1", turn()), cell("m", "1", turn((1, 2, 4)))]
-    assert method_of(stored(cells, divergences=[difference("x", "1", 2, 0.0)])).output == "different"
-
-
-def test_sampling_and_lossy_methods_have_no_class_to_check():
-    cells = [cell("autoregressive", "1", turn()), cell("lossy", "1", turn((1, 2, 4)))]
-    assert method_of(stored(cells, methods=("autoregressive", "lossy")), "lossy").output == "lossy"
-    hot = [cell("autoregressive", "1", turn()), cell("m", "1", turn((1, 2, 4)))]
-    assert method_of(stored(hot, temperature=0.5)).output == ""
-
-
-def test_tie_limits_grow_with_rounding():
-    limits = [tie_limit(name) for name in ("float64", "float32", "float16", "bfloat16")]
-    assert limits == sorted(limits)
-    assert tie_limit("whatever") == tie_limit("float32")
-
-
 def test_the_forecast_is_tokens_over_the_curves_cost():
     run = stored([cell("m", "1", turn(range(12), 1.0, steps=TRACE))])
     assert method_of(run).overall["forecast_decode"].reason == "no cost curve in this run"
@@ -359,23 +217,6 @@ def test_variants_of_one_suite_are_named_once():
 def test_runs_never_share_a_group():
     results = analyse_runs([stored(PAIRS), stored(PAIRS)], title="Two")
     assert (len(results.groups), results.title) == (2, "Two")
-
-
-def test_a_verdict_is_valid_only_with_enough_whole_cells():
-    cells = [cell(m, str(i), turn(range(5), 1.0)) for m in ("autoregressive", "m") for i in range(20)]
-    run = stored(cells)
-    assert judge(run, analyse(run)) == {
-        "schema": 1,
-        "valid": True,
-        "reasons": [],
-        "cells": 40,
-        "failed": 0,
-        "skipped": 0,
-    }
-    short = stored(cells[:-1])
-    assert judge(short, analyse(short))["reasons"] == ["1 of 40 cells have not run"]
-    cold = replace(run, plan={**run.plan, "warmup": "none"})
-    assert judge(cold, analyse(cold))["reasons"] == ["nothing was warmed up before timing"]
 
 
 def complete():
@@ -493,10 +334,10 @@ def test_what_a_run_came_to_survives_its_document(tmp_path):
 
 def test_diverged_turns_are_counted_by_domain():
     cells = [
-        cell("autoregressive", "1", turn(range(9), 1.0), turn(range(9), 1.0, prompt="mine"), turn(prompt="deep")),
-        cell("m", "1", turn((*range(8), 77), 1.0), turn(range(9), 0.01, prompt="other"), turn(prompt="deeper")),
-        cell("autoregressive", "2", turn()),
-        cell("m", "2", turn()),
+        cell("autoregressive", "1", turn(range(9), 1.0), turn(range(9), 1.0, prompt="mine"), turn(3, prompt="deep")),
+        cell("m", "1", turn((*range(8), 77), 1.0), turn(range(9), 0.01, prompt="other"), turn(3, prompt="deeper")),
+        cell("autoregressive", "2", turn((1, 2, 3))),
+        cell("m", "2", turn((1, 2, 3))),
     ]
     run = stored(cells, domains={"1": "chat", "2": "qa"})
     found = method_of(run)
@@ -505,7 +346,7 @@ def test_diverged_turns_are_counted_by_domain():
 
 
 def test_a_sample_that_the_baseline_lacks_is_told():
-    cells = [*PAIRS, cell("autoregressive", "3", status="failed", reason="x"), cell("m", "3", turn())]
+    cells = [*PAIRS, cell("autoregressive", "3", status="failed", reason="x"), cell("m", "3", turn((1, 2, 3)))]
     assert "1 samples not paired: the baseline has no answer to them" in method_of(stored(cells)).notes
 
 
@@ -543,88 +384,3 @@ def test_no_baseline_is_no_speedup_with_the_reason():
         )
     assert value(found.overall, "tokens_per_s") == pytest.approx(122 / 2.6)
     assert found.notes == ()
-
-
-def foreign(tokens, seconds, *, kept=None, text="x", prompt="p"):
-    steps = {"accepted": [max(0, k - 1) for k in kept], "kept": list(kept)} if kept else {}
-    return Turn(
-        prompt_tokens=0,
-        prompt_sha256=prompt,
-        token_ids=[],
-        text=text,
-        finish="",
-        prefill_ns=None,
-        first_ns=None,
-        end_ns=round(seconds * 1e9),
-        cpu_ns=None,
-        first_cpu_ns=None,
-        steps=steps,
-        tokens=tokens,
-        prefill_emits=0,
-    )
-
-
-IMPORTED = [
-    cell("vicuna", "1", foreign(4, 2.0, kept=(1,) * 4)),
-    cell("vicuna", "2", foreign(4, 2.0, kept=(1,) * 4)),
-    cell("eagle", "1", foreign(4, 1.0, kept=(1, 3))),
-    cell("eagle", "2", foreign(4, 1.0, kept=(2, 2))),
-]
-
-
-def imported(cells=IMPORTED, *, baseline="vicuna", **other):
-    """A run as an importer makes it: what its files do not say is null."""
-    run = stored(cells, methods=tuple(dict.fromkeys(c.method for c in cells)), **other)
-    unknown = dict.fromkeys(("max_new_tokens", "sampling", "seed"))
-    plan = {name: inner for name, inner in run.plan.items() if name != "resolved"}
-    plan |= {**unknown, "dtype": "", "device": "", "template": "", "warmup": "", "baseline": baseline}
-    plan["methods"] = [{**table, "lossless": None, "reference": ""} for table in plan["methods"]]
-    plan["imported"] = {"format": "spec-bench", "files": [{"name": "a.jsonl"}, {"name": "b.jsonl"}], "notes": ["odd"]}
-    return replace(run, plan=plan, environment={"hardware": ""})
-
-
-def test_an_imported_run_has_what_its_files_say_and_reasons_for_the_rest():
-    run = imported()
-    group = analyse(run)
-    eagle = method_of(run, "eagle")
-    assert (group.baseline, eagle.lossless, eagle.output) == ("vicuna", None, "text-equal")
-    assert value(eagle.overall, "speedup") == pytest.approx(2.0)
-    assert value(eagle.overall, "acceptance_length") == pytest.approx(2.0)
-    assert value(eagle.overall, "spec_bench_mean_accepted") == pytest.approx(2.0)
-    lacking = {name: figure.reason for name, figure in eagle.overall.items() if figure.value is None}
-    for name in ("ttft_s", "speedup_decode", "speedup_cpu", "acceptance_rate", "draft_ms", "peak_rss_bytes", "tpot_s"):
-        assert "not recorded in the imported file" in lacking[name], name
-    assert set(lacking.values()) <= {
-        "not recorded in the imported file",
-        "0 of 1 domains: not recorded in the imported file",
-        "the baseline's texts were not tokenised again",
-        "no cost curve in this run",
-    }
-    assert group.notes == ("odd",)
-    assert judge(run, group)["reasons"][0].startswith("imported")
-    assert not any("None" in text for text in (*group.conditions.values(), *group.conditions, *group.notes))
-
-
-def test_an_imported_text_that_differs_is_no_verdict_on_the_method():
-    cells = [*IMPORTED[:3], cell("eagle", "2", foreign(4, 1.0, kept=(2, 2), text="y"))]
-    run = imported(cells)
-    assert method_of(run, "eagle").output == "text-different"
-    assert not any("output differs" in reason for reason in judge(run, analyse(run))["reasons"])
-    failed = [*IMPORTED[:2], cell("eagle", "1", status="failed", reason="ERROR")]
-    assert method_of(imported(failed), "eagle").output == ""
-
-
-def test_an_imported_method_is_complete_with_what_the_baseline_answers():
-    extra = [*IMPORTED, cell("eagle", "3", foreign(4, 1.0, kept=(2, 2)))]
-    assert value(method_of(imported(extra), "eagle").overall, "speedup") == pytest.approx(2.0)
-    assert value(method_of(imported(extra), "vicuna").overall, "speedup") == 1.0
-    found = method_of(imported(IMPORTED[:3]), "eagle").overall
-    assert "1 of 2 cells are not in the imported file" in found["speedup"].reason
-
-
-def test_imported_files_without_plain_decoding_have_no_speedup():
-    found = analyse(imported(IMPORTED[2:], baseline=None))
-    assert found.baseline == "autoregressive"
-    assert found.methods[0].overall["speedup"].reason == "0 of 1 domains: no autoregressive run for tiny"
-    assert value(found.methods[0].overall, "tokens_per_s") == pytest.approx(4.0)
-    assert found.methods[0].output == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_rows import DATA, by_name, case, overall, write
 
 from draftboard.errors import UserError
 from draftboard.leaderboards import boards, missing_reasons, render, standings
@@ -14,28 +15,6 @@ from draftboard.results import Results
 from draftboard.results_file import read_results
 
 approx = pytest.approx
-DATA = Path(__file__).parent.parent / "data"
-
-
-def case(number):
-    (path,) = DATA.glob(f"{number}-*")
-    return path
-
-
-def write(tmp_path, content, name="rows.jsonl"):
-    path = tmp_path / name
-    if isinstance(content, list):
-        content = "".join(json.dumps(row) + "\n" for row in content)
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
-def by_name(group):
-    return {method.method: method for method in group.methods}
-
-
-def overall(group, method, metric):
-    return by_name(group)[method].overall[metric]
 
 
 def test_case_4_pooled_acceptance_leads_and_the_mean_has_its_own_name():

@@ -1,36 +1,13 @@
 import json
-from pathlib import Path
 
 import pytest
+from made_rows import by_name, case, overall, write
 
 from draftboard.errors import UserError
 from draftboard.leaderboards import standings
 from draftboard.results_file import read_results
 
 approx = pytest.approx
-DATA = Path(__file__).parent.parent / "data"
-
-
-def case(number):
-    (path,) = DATA.glob(f"{number}-*")
-    return path
-
-
-def write(tmp_path, content, name="rows.jsonl"):
-    path = tmp_path / name
-    if isinstance(content, list):
-        content = "".join(json.dumps(row) + "\n" for row in content)
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
-def by_name(group):
-    return {method.method: method for method in group.methods}
-
-
-def overall(group, method, metric):
-    return by_name(group)[method].overall[metric]
-
 
 ROWS_9 = [
     {"method": method, "question_id": q, "category": "qa", "phase": phase, "new_tokens": n, "wall_time_s": t}
