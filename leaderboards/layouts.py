@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import fmean, geometric_mean
 
 from draftboard.leaderboards.quality import quality_note
-from draftboard.leaderboards.ranking import standings, usable
+from draftboard.leaderboards.ranking import Standing, standings, usable
 from draftboard.leaderboards.table import Footnotes, Line, Measure, Table, assemble, domain_figures, lines_of
 from draftboard.results import Figure, Group, MethodResult
 
@@ -175,19 +175,7 @@ def _spec_bench_table(
     if len(counts) == 1:
         lines = [_without_n(line) for line in lines]
         caption += "".join(f" {count} per column." for count in counts if count)
-    table = Table(
-        key=key,
-        title=title,
-        caption=caption,
-        columns=(),
-        rows=(),
-        ranked=False,
-        level="layout",
-        subject="Models",
-        above=_above(group),
-    )
-    qualities = [quality_note(standing.method, group) for standing in order]
-    return assemble(table, group, order, lines, notes, qualities=qualities, show_why=True)
+    return _layout(group, order, lines, notes, key=key, title=title, caption=caption)
 
 
 def _warned(method: MethodResult, group: Group) -> MethodResult:
@@ -242,10 +230,25 @@ def _t2d(group: Group, labels: Mapping[str, str]) -> Table | None:
         if why
         else f"T2D-comparable: every column rests on as many samples as in T2D's printed table, {total} in all."
     )
+    caption = f"S_pool over {part.baseline}, end to end. {verdict}"
+    return _layout(part, order, lines, notes, key="t2d", title="SPEED-Bench in T2D's columns", caption=caption)
+
+
+def _layout(
+    group: Group,
+    order: Sequence[Standing],
+    lines: Sequence[Line],
+    notes: Footnotes,
+    *,
+    key: str,
+    title: str,
+    caption: str,
+) -> Table | None:
+    """Return these lines as a published table shows them: models down, columns in their given order, unranked."""
     table = Table(
-        key="t2d",
-        title="SPEED-Bench in T2D's columns",
-        caption=f"S_pool over {part.baseline}, end to end. {verdict}",
+        key=key,
+        title=title,
+        caption=caption,
         columns=(),
         rows=(),
         ranked=False,
@@ -253,8 +256,8 @@ def _t2d(group: Group, labels: Mapping[str, str]) -> Table | None:
         subject="Models",
         above=_above(group),
     )
-    qualities = [quality_note(standing.method, part) for standing in order]
-    return assemble(table, part, order, lines, notes, qualities=qualities, show_why=True)
+    qualities = [quality_note(standing.method, group) for standing in order]
+    return assemble(table, group, order, lines, notes, qualities=qualities, show_why=True)
 
 
 def _without_n(line: Line) -> Line:

@@ -11,6 +11,8 @@ import pytest
 
 from draftboard.judge import JudgeFailure, Judgement, ask_command, ask_endpoint, summary
 
+from local_server import serving
+
 LIGHT = ("--warmup", "none")
 MARKS = """
 import json, sys
@@ -135,17 +137,11 @@ def test_an_endpoint_is_posted_to():
         def log_message(self, *args):
             pass
 
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            ask = ask_endpoint(f"http://127.0.0.1:{server.server_port}/judge", 5)
-            assert ask(b"{}") == '{"scores": [3]}'
-            with pytest.raises(JudgeFailure, match="HTTP status 500"):
-                ask(b"[]")
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as address:
+        ask = ask_endpoint(f"{address}/judge", 5)
+        assert ask(b"{}") == '{"scores": [3]}'
+        with pytest.raises(JudgeFailure, match="HTTP status 500"):
+            ask(b"[]")
     with pytest.raises(JudgeFailure):
         ask(b"{}")
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_rows import DATA, by_name, case, overall, write
 
 from draftboard.errors import UserError
 from draftboard.leaderboards import boards, missing_reasons, render, standings
 from draftboard.leaderboards.markdown import markdown
 from draftboard.results import Results
 from draftboard.results_file import read_results
+
+from made_rows import DATA, by_name, case, overall, write
 
 approx = pytest.approx
 

@@ -1,9 +1,10 @@
 import json
 
 import pytest
-from made_rows import by_name, case, overall, write
 
 from draftboard.results_file import read_results
+
+from made_rows import by_name, case, overall, write
 
 approx = pytest.approx
 

@@ -1,11 +1,12 @@
 import json
 
 import pytest
-from made_rows import by_name, case, overall, write
 
 from draftboard.errors import UserError
 from draftboard.leaderboards import standings
 from draftboard.results_file import read_results
+
+from made_rows import by_name, case, overall, write
 
 approx = pytest.approx
 

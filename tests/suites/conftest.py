@@ -1,5 +1,4 @@
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,22 +8,6 @@ import pytest
 @pytest.fixture
 def cases() -> Path:
     return Path(__file__).parents[1] / "data"
-
-
-@pytest.fixture
-def published() -> Callable[[str], Path]:
-    """A folder of the published data by name, where there is any; `DRAFTBOARD_DATA` names the folder around it."""
-
-    def find(name: str) -> Path:
-        root = os.environ.get("DRAFTBOARD_DATA")
-        if not root:
-            pytest.skip("DRAFTBOARD_DATA does not name a folder with the published data")
-        folder = Path(root) / name
-        if not folder.is_dir():
-            pytest.skip(f"DRAFTBOARD_DATA holds no {name}")
-        return folder
-
-    return find
 
 
 @pytest.fixture

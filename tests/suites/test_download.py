@@ -2,7 +2,6 @@
 
 import gzip
 import http.server
-import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 from draftboard.suites import SuiteError
 from draftboard.suites import download as module
 from draftboard.suites.download import Published, download
+
+from local_server import serving
 
 TEXT = b'{"question": "Why?"}\n'
 PAGES = {
@@ -39,14 +40,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.released = threading.Event()  # type: ignore[attr-defined]
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.released.set()  # type: ignore[attr-defined]
-        running.shutdown()
-        thread.join()
+    with serving(Handler) as address:
+        yield address
 
 
 def published(url: str, digest: str | None = None) -> Published:

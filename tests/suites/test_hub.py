@@ -21,6 +21,8 @@ from draftboard.suites import SuiteError
 from draftboard.suites import hub as module
 from draftboard.suites.hub import HubPlace, hub_place, hub_rows
 
+from local_server import serving
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CARD = """---
 configs:
@@ -114,12 +116,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
-        thread.join()
+    with serving(Hub) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Spec-Bench: domains and scorers, the published counts where the data is at hand, and the download."""
 
 import http.server
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -12,6 +11,8 @@ import pytest
 from draftboard.suites import SuiteError, limited, load_suite
 from draftboard.suites import spec_bench as module
 from draftboard.suites.spec_bench import DOMAINS, SHA256, download_spec_bench
+
+from local_server import serving
 
 Write = Callable[..., Path]
 
@@ -118,14 +119,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.released = threading.Event()  # type: ignore[attr-defined]
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.released.set()  # type: ignore[attr-defined]
-        running.shutdown()
-        thread.join()
+    with serving(Handler) as address:
+        yield address
 
 
 PUBLISHED = sha256(b"published").hexdigest()

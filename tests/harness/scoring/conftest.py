@@ -1,6 +1,4 @@
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,22 +17,6 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     registry._ABOUT.clear()
     registry._ABOUT.update(about)
-
-
-@pytest.fixture
-def published() -> Callable[[str], Path]:
-    """A file of the published data by its path below `DRAFTBOARD_DATA`, where there is any."""
-
-    def find(name: str) -> Path:
-        root = os.environ.get("DRAFTBOARD_DATA")
-        if not root:
-            pytest.skip("DRAFTBOARD_DATA does not name a folder with the published data")
-        path = Path(root) / name
-        if not path.is_file():
-            pytest.skip(f"DRAFTBOARD_DATA holds no {name}")
-        return path
-
-    return find
 
 
 @pytest.fixture(scope="session")

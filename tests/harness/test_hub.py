@@ -1,0 +1,95 @@
+"""What the model hub is asked, and what happens without it."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from draftboard import hub
+from draftboard.errors import UserError
+from draftboard.models import (
+    ModelRef,
+    fingerprint,
+)
+
+from made_models import whole_folder
+
+ALIAS = "smollm2-135m"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DRAFTBOARD_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return whole_folder(tmp_path / "tiny")
+
+
+@pytest.fixture
+def silent_server() -> Iterator[int]:
+    """An address that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(8)
+        yield server.getsockname()[1]
+
+
+def test_an_unreachable_hub_is_told_with_the_ways_around_it(
+    tmp_path: Path, silent_server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import draftboard.hub as hub; hub._TIMEOUT_S = 0.5\n"
+        "from draftboard.errors import UserError\n"
+        "try: hub.find_commit('owner/absent', None)\n"
+        "except UserError as error: print(error)\n"
+    )
+    for endpoint in ("http://127.0.0.1:9", f"http://127.0.0.1:{silent_server}"):
+        environment = os.environ | {
+            "HF_ENDPOINT": endpoint,
+            "HF_HOME": str(tmp_path / "hf"),
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+        }
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert "owner/absent is not in the local cache and the hub cannot be reached" in done.stdout
+        assert f"local folder with the model's files, a .gguf file, or the bundled alias {ALIAS}" in done.stdout
+
+
+def test_a_hub_id_in_the_local_cache_loads_without_the_hub(folder: Path, tmp_path: Path) -> None:
+    """The cache as the hub's own client lays it out."""
+    commit = "a" * 40
+    base = tmp_path / "hf" / "hub" / "models--owner--tiny"
+    (base / "refs").mkdir(parents=True)
+    (base / "refs" / "main").write_text(commit)
+    (base / "snapshots").mkdir()
+    folder.rename(base / "snapshots" / commit)
+    code = (
+        "from draftboard.models import *\n"
+        "ref = resolve('owner/tiny')\n"
+        "model = load_model(ref, dtype='float32', device='cpu')\n"
+        "print(model.config.vocab_size, len(load_tokenizer(ref)), fingerprint(ref))\n"
+        "print(vocabulary(ref).logit_width)\n"
+    )
+    environment = os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    width, tokens, digest, logit_width = done.stdout.split()
+    assert (width, tokens, logit_width) == ("12", "8", "12")
+    assert digest == fingerprint(ModelRef(name="t", kind="local", path=base / "snapshots" / commit))
+
+
+def test_a_name_the_hub_would_never_take() -> None:
+    with pytest.raises(UserError, match="cannot be a model on the hub"):
+        hub.find_commit("a--b/c..d", None)
