@@ -37,5 +37,6 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# make bench OPTIONS=--benchmark-json=bench.json
 bench: model
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -q
+	$(BIN)/python -m pytest tests/benchmarks --benchmark-enable --benchmark-only -q $(OPTIONS)

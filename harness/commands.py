@@ -32,7 +32,7 @@ __all__ = [
 def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: str) -> int:
     """Run a plan, score it, and say where everything is."""
     from draftboard.plan import make_plan
-    from draftboard.progress import RichProgress
+    from draftboard.progress import RichProgress, program
     from draftboard.runner import run_plan
 
     plan = make_plan(options, where=where)
@@ -48,7 +48,12 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
         raise
     run = finish_run(folder)
     _print_table(run, headline_only=True)
-    progress.say(f"run: {folder}   tables: draftboard show {folder} --all   page: draftboard render {folder} -o site")
+    if resume and not outcome.cells:
+        when = datetime.fromtimestamp(read_run(folder).environment["load"]["time_s"])
+        progress.say(f"nothing was missing: these figures were measured at {when:%Y-%m-%d %H:%M}")
+        progress.say(f"to measure anew, remove {folder} or choose another --out")
+    name = program()
+    progress.say(f"run: {folder}   tables: {name} show {folder} --all   page: {name} render {folder} -o site")
     if outcome.failed:
         progress.say(f"{outcome.failed} cell(s) failed; --resume tries them again")
         return 1

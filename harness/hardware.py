@@ -146,7 +146,8 @@ def environment(*, threads: int | None = None) -> Environment:
 
 
 def hardware_name(environment: Environment, *, device: str = "auto") -> str:
-    """A short label that groups comparable results: `NVIDIA H200`, `AMD EPYC 9V74 · 2 cores`.
+    """A short label that groups comparable results: `NVIDIA H200`, `AMD EPYC 9V74 · 2 cores`, or `· 1 thread` where
+    fewer threads compute than there are cores.
 
     `device` is what the target ran on (`cpu`, `cuda`, `cuda:0`); `auto` means the first GPU if there is one.
     """
@@ -155,9 +156,10 @@ def hardware_name(environment: Environment, *, device: str = "auto") -> str:
         if index < len(environment.gpus):
             return environment.gpus[index].name
     cores = _effective_cores(environment.cpu)
-    if environment.threads is not None:
-        cores = min(cores, environment.threads) if cores else environment.threads
-    unit = "core" if cores == 1 else "cores"
+    unit = "core"
+    if environment.threads is not None and (not cores or environment.threads < cores):
+        cores, unit = environment.threads, "thread"
+    unit += "" if cores == 1 else "s"
     return f"{environment.cpu.model} · {cores:g} {unit}" if cores else environment.cpu.model
 
 

@@ -1,5 +1,6 @@
 """A plan with everything decided: which methods run on which samples of which model, and how. Free of torch."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -149,6 +150,8 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
         value = getattr(options, name)
         if value is not None and abs(value) > _LARGEST:
             problems.append(f"{name} must be at most {_LARGEST}, not {value}")
+    if options.threads is not None and _LARGEST >= options.threads > (os.cpu_count() or options.threads):
+        problems.append(f"threads is {options.threads}, and this machine has {os.cpu_count()} cores to run them on")
     for name in ("model", "ids", "qa_references", "device", "template", "draft_model", "suite"):
         # As from a shell variable that is not set: a default in its place would be another run than the one meant.
         if getattr(options, name) in ("", ()):

@@ -1,6 +1,10 @@
 """What a person sees while a run goes on: a bar with the time left, on stderr, and plain lines where there is no
 terminal. Log lines stand above the bar and stay."""
 
+import sys
+from math import ceil
+from pathlib import Path
+from shutil import which
 from time import monotonic
 
 from rich.console import Console
@@ -17,10 +21,16 @@ from rich.progress import (
 
 from draftboard.records import Cell
 
-__all__ = ["RichProgress"]
+__all__ = ["RichProgress", "program"]
 
+_NAME = "draftboard"
 _QUIET_S = 30.0
 """Without a terminal, a line at most this often."""
+
+
+def program() -> str:
+    """Return what to type to run this program: its name, or its path where it is not on the search path."""
+    return _NAME if which(_NAME) or Path(sys.argv[0]).name != _NAME else sys.argv[0]
 
 
 class RichProgress:
@@ -30,7 +40,7 @@ class RichProgress:
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
         self._task = TaskID(-1)
-        self._total = self._done = 0
+        self._total = self._done = self._found = 0
         self._started = self._told = monotonic()
 
     def say(self, text: str) -> None:
@@ -40,7 +50,7 @@ class RichProgress:
 
     def begin(self, total: int, done: int) -> None:
         """Start the bar."""
-        self._total, self._done, self._started = total, done, monotonic()
+        self._total, self._done, self._found, self._started = total, done, done, monotonic()
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -66,7 +76,13 @@ class RichProgress:
             self._bar.update(self._task, advance=1, description=escape(f"{cell.method} · {cell.sample}"[:48]))
         elif monotonic() - self._told > _QUIET_S:
             self._told = monotonic()
-            self.say(f"{self._done} of {self._total} cells, {self._done / self._total:.0%}")
+            self.say(f"{self._done} of {self._total} cells, {self._done / self._total:.0%}, {self._left()} left")
+
+    def _left(self) -> str:
+        """Say how long the rest takes at the pace so far."""
+        each = (monotonic() - self._started) / (self._done - self._found)
+        minutes = ceil(each * (self._total - self._done) / 60)
+        return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min"
 
     def end(self) -> None:
         """Remove the bar."""

@@ -181,6 +181,7 @@ def test_the_demo_runs_five_methods_and_renders(cli, model, tmp_path, monkeypatc
         told = cli("demo", "--out", tmp_path / "run", "--site", tmp_path / "site")
         assert told.code == 0, told.err
         assert f"Open {tmp_path / 'site' / 'index.html'} in a browser." in told.out
+    assert "nothing was missing: these figures were measured at" in told.err
     assert (tmp_path / "run" / "generations.jsonl").read_bytes().count(b"\n") == 5
 
 

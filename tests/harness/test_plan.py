@@ -1,5 +1,6 @@
 """What a plan decides, and how it refuses; `check` on the command line."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def test_defaults():
         1,
     )
     assert [suite.name for suite in plan.suites] == ["mini"]
+
+
+def test_no_more_threads_than_cores():
+    assert make_plan(RunOptions(suite=("mini",), threads=1)).threads == 1
+    cores = os.cpu_count()
+    assert problems(suite=("mini",), threads=cores + 1) == (
+        f"threads is {cores + 1}, and this machine has {cores} cores to run them on",
+    )
 
 
 def test_everything_wrong_is_told_at_once_with_the_nearest_names():
