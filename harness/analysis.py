@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from draftboard.conditions import conditions, notes
+from draftboard.conditions import caveats, conditions, notes
 from draftboard.lossless import Margin, compare
 from draftboard.lossless import Turn as OutputTurn
 from draftboard.measures import (
@@ -31,12 +31,15 @@ from draftboard.measures import (
     sample_weighted,
     score_counts,
     share_figures,
+    skipped_quality,
     spec_bench_figures,
     speedups,
+    truncated_rate,
 )
 from draftboard.plan import BASELINE
-from draftboard.records import Cell, SampleRecord
+from draftboard.records import Cell
 from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
+from draftboard.scored import domain_labels
 from draftboard.store import StoredRun
 
 __all__ = ["analyse", "analyse_runs", "domain_labels", "tie_limit"]
@@ -70,22 +73,8 @@ def analyse(run: StoredRun) -> Group:
         domains=tuple(dict.fromkeys(context.labels.values())),
         methods=tuple(_method(context, table) for table in run.plan["methods"]),
         notes=notes(run),
+        caveats=caveats(run),
     )
-
-
-def domain_labels(samples: Iterable[SampleRecord]) -> dict[str, str]:
-    """Name each sample's domain; the suite is put before it where two suites use the same word."""
-    suites: dict[str, set[str]] = {}
-    for record in samples:
-        suites.setdefault(record.domain, set()).add(record.suite)
-    return {record.key: _domain_label(record, alone=len(suites[record.domain]) == 1) for record in samples}
-
-
-def _domain_label(record: SampleRecord, *, alone: bool) -> str:
-    if alone:
-        return record.domain
-    # `mmlu: mmlu` and `mmlu/letter: mmlu` would say it twice.
-    return record.suite if record.suite.partition("/")[0] == record.domain else f"{record.suite}: {record.domain}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +214,10 @@ def _domain(
 ) -> DomainResult:
     samples = {key for key, domain in context.labels.items() if domain == name}
     inside = [cell for cell in cells if cell.sample in samples]
-    scores = [score for score in context.run.scores if score.method == label and score.domain == name]
+    scored = [score for score in context.run.scores if score.domain == name]
+    scores = [score for score in scored if score.method == label]
+    quality = quality_figures(scores) if scores else skipped_quality(scored, inside)
+    cut = truncated_rate([turn for turn in turns if turn.sample in samples])
     figures: dict[str, Figure] = {}
     places: dict[str, tuple[Figure, ...]] = {}
     if not samples.isdisjoint(context.timed):
@@ -233,7 +225,7 @@ def _domain(
         figures, places = _figures(context, part), positions(part.turns)
     return DomainResult(
         domain=name,
-        figures=figures | quality_figures(scores),
+        figures={**figures, "truncated_rate": cut, **quality},
         samples=len({cell.sample for cell in inside if cell.status == "ok"}),
         failed=sum(cell.status == "failed" for cell in inside),
         skipped=sum(cell.status == "skipped" for cell in inside),
@@ -260,11 +252,12 @@ def _figures(context: _Context, part: _Part) -> dict[str, Figure]:
 
 
 def _over_domains(pooled: dict[str, Figure], domains: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """Return the overall speedups that are means over domains, and the pooled one beside them."""
+    """Return the overall speedups that are means over domains, and the pooled ones beside them."""
     by_name = {name: [figures[name] for figures in domains] for name in _GEOMETRIC}
     return {
         **{name: over_domains(figures) for name, figures in by_name.items()},
         "speedup_pooled": pooled["speedup"],
+        "speedup_decode_pooled": pooled["speedup_decode"],
         "speedup_mean_of_domains": over_domains(by_name["speedup"], fmean),
         "speedup_sample_weighted": sample_weighted(by_name["speedup"]),
     }

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from draftboard.records import ScoreRecord
 from draftboard.results import Group, Results
 from draftboard.scoring import Value
 from draftboard.store import is_run, read_run
+from draftboard.wording import counted, named
 
 __all__ = [
     "check_command",
@@ -55,7 +56,8 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
     name = program()
     progress.say(f"run: {folder}   tables: {name} show {folder} --all   page: {name} render {folder} -o site")
     if outcome.failed:
-        progress.say(f"{outcome.failed} cell(s) failed; --resume tries them again")
+        again = "it" if outcome.failed == 1 else "them"
+        progress.say(f"{counted(outcome.failed, 'cell')} failed; --resume tries {again} again")
         return 1
     return 0
 
@@ -63,16 +65,18 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
 def finish_run(folder: Path) -> Group:
     """Score the run, write its verdict and return its figures."""
     from draftboard.analysis import analyse
+    from draftboard.conditions import caveats
     from draftboard.evaluation import score_run
     from draftboard.store import VERDICT, write_json
     from draftboard.verdict import judge
 
     run = read_run(folder)
-    run = replace(run, scores=score_run(run))
-    _tell_scorer_errors(run.scores)
+    run = replace(run, scores=score_run(run), stale_scores="")
+    _tell_unscored(run.scores)
     group = analyse(run)
-    write_json(folder / VERDICT, judge(run, group))
-    return group
+    verdict = judge(run, group)
+    write_json(folder / VERDICT, verdict)
+    return replace(group, caveats=caveats(replace(run, verdict=verdict)))
 
 
 def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
@@ -98,17 +102,19 @@ def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
     if as_json:
         print(json.dumps(report, allow_nan=False, indent=1))
         return 0
-    print(f"plan is valid: {len(plan.entries)} methods × {len(records)} samples × {plan.repeats} = {plan.cells} cells")
+    methods, samples = counted(len(plan.entries), "method"), counted(len(records), "sample")
+    print(f"plan is valid: {methods} × {samples} × {plan.repeats} = {counted(plan.cells, 'cell')}")
     for suite in plan.suites:
-        counts = ", ".join(f"{domain} {count}" for domain, count in suite.counts.items())
-        print(terminal_text(f"  {suite.name}: {len(suite.samples)} samples, {counts}"))
-        for note in suite.notes:
+        counts = ", ".join(f"{named([domain])} {count}" for domain, count in suite.counts.items())
+        print(terminal_text(f"  {suite.name}: {counted(len(suite.samples), 'sample')}, {counts}"))
+        for note in suite.all_notes:
             print(f"    note: {terminal_text(note)}")
-    print(f"  methods: {', '.join(entry.label for entry in plan.entries)}")
+    print(terminal_text(f"  methods: {named(entry.label for entry in plan.entries)}"))
     print(f"  prompts: {tokens[0]} to {tokens[-1]} tokens, template {reader.template.name}, window {reader.window}")
     if long:
-        named = terminal_text(", ".join(long[:5]))
-        print(f"  {len(long)} prompt(s) do not fit the window and will be skipped: {named}")
+        some = terminal_text(named(long[:5])) + (", …" if len(long) > 5 else "")
+        does = "does" if len(long) == 1 else "do"
+        print(f"  {counted(len(long), 'prompt')} {does} not fit the window and will be skipped: {some}")
     return 0
 
 
@@ -131,7 +137,7 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
         groups += found.groups
         title = title or found.title
     results = Results(groups=tuple(groups))
-    for note in dict.fromkeys(note for group in groups for note in group.notes):
+    for note in dict.fromkeys(note for group in groups for note in (*group.caveats, *group.notes)):
         print(f"draftboard: {terminal_text(note)}", file=sys.stderr)
     return replace(results, title=title) if title else results
 
@@ -177,20 +183,21 @@ def score_command(source: Path, *, as_json: bool, run_code: bool = False, unisol
     """Score a run again. Code answers are run only with `run_code`."""
     import msgspec
 
-    from draftboard.evaluation import score_run
+    from draftboard.evaluation import score_run, unfinished
     from draftboard.foreign.folders import refuse_results
 
     if unisolated and not run_code:
         raise UserError("--unisolated says how code is run, and none is run", advice="Add --run-code, or leave it out.")
     refuse_results(source, "scored")
     records = score_run(read_run(source), run_code="unisolated" if unisolated else run_code)
-    broken = _tell_scorer_errors(records)
+    _tell_unscored(records)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(records), indent=1) + b"\n")
-        return int(broken)
+        return int(unfinished(records))
     for record in records:
         where = f"{record.method} · {record.domain} · round {record.repeat}"
-        print(terminal_text(f"{where}: {_told(record.scores.values)}"))
+        kept = ", kept from an earlier call" if record.kept else ""
+        print(terminal_text(f"{where}: {_told(record.scores.values)}{kept}"))
         extras = {name: value for name, value in record.scores.extras.items() if value.value is not None}
         if extras:
             print("    " + terminal_text(_told(extras)))
@@ -198,7 +205,7 @@ def score_command(source: Path, *, as_json: bool, run_code: bool = False, unisol
             print(f"    {record.scores.signature}")
     if not records:
         print("nothing in this run has a scorer and references")
-    return int(broken)
+    return int(unfinished(records))
 
 
 def _told(values: Mapping[str, Value]) -> str:
@@ -208,14 +215,12 @@ def _told(values: Mapping[str, Value]) -> str:
     )
 
 
-def _tell_scorer_errors(records: Iterable[ScoreRecord]) -> bool:
-    """Say on stderr which scorers could not do their work, and whether there were any."""
-    from draftboard.evaluation import scorer_errors
+def _tell_unscored(records: Sequence[ScoreRecord]) -> None:
+    """Say on stderr which scorers could not do their work, and where earlier scores stand instead."""
+    from draftboard.evaluation import kept_scores, scorer_errors
 
-    errors = scorer_errors(records)
-    for error in errors:
-        print(f"draftboard: {terminal_text(error)}", file=sys.stderr)
-    return bool(errors)
+    for told in (*scorer_errors(records), *kept_scores(records)):
+        print(f"draftboard: {terminal_text(told)}", file=sys.stderr)
 
 
 def fetch_command(model: str, source: Path | None) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from draftboard.store import StoredRun
 
-__all__ = ["conditions", "notes"]
+__all__ = ["caveats", "conditions", "notes"]
 
 
 def conditions(run: StoredRun) -> dict[str, str]:
@@ -21,6 +21,10 @@ def conditions(run: StoredRun) -> dict[str, str]:
         "template": resolved.get("template", plan.get("template")),
         "history": plan["history"] if plan.get("history") == "reference" else None,
         "part": plan["part"] if plan.get("part") in ("calibration", "test") else None,
+        "categories": ", ".join(plan.get("category") or ()),
+        "ids": plan.get("ids"),
+        "limit": f"{plan['limit']} per domain" if plan.get("limit") else None,
+        "max prompt tokens": plan.get("max_prompt_tokens"),
         "seed": plan.get("seed"),
         "rounds": plan.get("repeats"),
         "samples": ", ".join(f"{suite['name']} {suite['samples']}" for suite in plan["suites"]),
@@ -35,15 +39,20 @@ def conditions(run: StoredRun) -> dict[str, str]:
 
 
 def notes(run: StoredRun) -> tuple[str, ...]:
-    """Return what a reader of the figures has to know: what was dropped, the suites' notes, the verdict."""
+    """Return what explains the figures: what was dropped on reading and the suites' notes."""
     imported = run.plan.get("imported") or {}
-    found = [*run.warnings, *imported.get("notes", ())]
+    found = [*run.warnings, *([run.stale_scores] if run.stale_scores else []), *imported.get("notes", ())]
     for suite in run.plan["suites"]:
         found += [f"{suite['name']}: {note}" for note in suite.get("notes", ())]
-    if run.verdict is not None:
-        found += [f"not valid for claims: {reason}" for reason in run.verdict["reasons"]]
+    return tuple(found)
+
+
+def caveats(run: StoredRun) -> tuple[str, ...]:
+    """Return why no claim can rest on the run: the reasons of its verdict, and that it is unfinished."""
+    reasons = run.verdict["reasons"] if run.verdict is not None else ()
+    found = [f"not valid for claims: {reason}" for reason in reasons]
     wanted = len(run.samples) * len(run.plan["methods"]) * int(run.plan["repeats"])
-    if len(run.cells) < wanted and not imported:
+    if len(run.cells) < wanted and "imported" not in run.plan:
         found.append(f"unfinished: {len(run.cells)} of {wanted} cells; go on with draftboard run --resume")
     return tuple(found)
 

@@ -2,17 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import msgspec
 
-from draftboard.analysis import domain_labels
 from draftboard.errors import UserError
 from draftboard.files import write_atomic
-from draftboard.records import Cell, SampleRecord, ScoreRecord, Turn
+from draftboard.records import ScoreRecord
+from draftboard.scored import answer_groups, answers_hash
 from draftboard.scoring import Answer, RunCode, Scores, Value, require_sandbox, runs_code, score
+from draftboard.scoring.execution import NOT_RUN
 from draftboard.store import SCORES, StoredRun
+from draftboard.wording import named
 
-__all__ = ["score_run", "scorer_errors"]
+__all__ = ["kept_scores", "score_run", "scorer_errors", "unfinished"]
 
 
 def score_run(run: StoredRun, *, run_code: RunCode = False) -> list[ScoreRecord]:
@@ -20,38 +23,55 @@ def score_run(run: StoredRun, *, run_code: RunCode = False) -> list[ScoreRecord]
 
     A scorer that is not installed or fails takes nothing else with it: its record says why in `scores.error` and has no
     value. Code answers are run only with `run_code`; raises UserError, before anything is written, where they cannot.
+    Where a scorer cannot do its work now, the run's own scores of the same answers are kept, and `kept` says why.
     """
-    samples = {record.key: record for record in run.samples}
-    labels = domain_labels(run.samples)
-    groups: dict[tuple[str, str, int, str], list[Cell]] = defaultdict(list)
-    for cell in run.cells:
-        record = samples.get(cell.sample)
-        if record is not None and record.scorer is not None and cell.status != "skipped":
-            groups[cell.method, labels[cell.sample], cell.repeat, record.scorer].append(cell)
+    groups = answer_groups(run.samples, run.cells)
     if run_code and any(runs_code(scorer) for *_, scorer in groups):
         require_sandbox(run_code)
-    found = [
-        ScoreRecord(
-            method=method,
-            domain=domain,
-            repeat=repeat,
-            scores=_scores(
-                [answer for cell in cells for answer in _answers(cell, samples[cell.sample])], scorer, run_code
-            ),
-        )
-        for (method, domain, repeat, scorer), cells in sorted(groups.items())
-    ]
+    before = {(record.method, record.domain, record.repeat, record.answers_sha256): record for record in run.scores}
+    found = []
+    for (method, domain, repeat, scorer), answers in sorted(groups.items(), key=lambda group: group[0]):
+        digest = answers_hash(scorer, answers)
+        scores = _scores(answers, scorer, run_code)
+        record = ScoreRecord(method=method, domain=domain, repeat=repeat, scores=scores, answers_sha256=digest)
+        why = scores.error or (NOT_RUN if runs_code(scorer) and not run_code else "")
+        old = before.get((method, domain, repeat, digest))
+        found.append(replace(old, kept=why) if why and old is not None and _has_values(old.scores) else record)
     write_atomic(run.path / SCORES, b"".join(msgspec.json.encode(record) + b"\n" for record in found))
     return found
 
 
 def scorer_errors(records: Iterable[ScoreRecord]) -> list[str]:
     """Return what kept scorers from their work, each fault once with the domains that it left without scores."""
-    domains: dict[str, dict[str, None]] = defaultdict(dict)
-    for record in records:
-        if record.scores.error:
-            domains[record.scores.error][record.domain] = None
-    return [f"{', '.join(names)} not scored: {error}" for error, names in domains.items()]
+    faults = _domains((record.scores.error, record.domain) for record in records)
+    return [f"{named(domains)} not scored: {fault}" for fault, domains in faults.items()]
+
+
+def kept_scores(records: Iterable[ScoreRecord]) -> list[str]:
+    """Return where scores of an earlier call stand because there could be no others, each reason once."""
+    reasons = _domains((record.kept, record.domain) for record in records)
+    return [
+        f"{named(domains)} not scored anew, earlier scores of the same answers are kept: {reason}"
+        for reason, domains in reasons.items()
+    ]
+
+
+def unfinished(records: Iterable[ScoreRecord]) -> bool:
+    """Whether some scorer failed or is not there. Code that nobody asked to be run is no failure."""
+    return any(record.scores.error or record.kept not in ("", NOT_RUN) for record in records)
+
+
+def _domains(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Group domains by what is said of them; about those of an empty text there is nothing to say."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for text, domain in pairs:
+        if text:
+            found[text][domain] = None
+    return {text: list(domains) for text, domains in found.items()}
+
+
+def _has_values(scores: Scores) -> bool:
+    return not scores.error and any(value.value is not None for value in scores.values.values())
 
 
 def _scores(answers: Sequence[Answer], scorer: str, run_code: RunCode) -> Scores:
@@ -66,29 +86,3 @@ def _scores(answers: Sequence[Answer], scorer: str, run_code: RunCode) -> Scores
             counts={"answers": len(answers), "scored": 0},
             error=reason,
         )
-
-
-def _answers(cell: Cell, record: SampleRecord) -> list[Answer]:
-    answers = []
-    for turn, references in enumerate(record.references):
-        text = _text(cell.turns[turn]) if cell.status == "ok" and turn < len(cell.turns) else None
-        answers.append(
-            Answer(
-                sample_id=cell.sample,
-                turn=turn,
-                text=text,
-                references=tuple(references),
-                options=tuple(record.options),
-                language=record.language,
-                category=record.category,
-                group=record.group,
-                context=record.context,
-            )
-        )
-    return answers
-
-
-def _text(turn: Turn) -> str | None:
-    """Return what a turn says, None if it failed; an imported one says so by the text ERROR."""
-    imported = turn.tokens is not None
-    return None if turn.finish == "error" or (imported and turn.text.strip() == "ERROR") else turn.text

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from draftboard.leaderboards.text import terminal_text
 from draftboard.results import Figure, MethodResult, Results
+from draftboard.wording import counted
 
 if TYPE_CHECKING:
     from draftboard.foreign.spec_bench_export import Exported
@@ -60,7 +61,7 @@ def import_spec_bench_command(
     for method in made.methods:
         role = ", the baseline" if method.label == made.baseline else ""
         print(
-            f"{terminal_text(method.label)}: {len(method.rows)} rows, {method.duplicates} doubled, "
+            f"{terminal_text(method.label)}: {counted(len(method.rows), 'row')}, {method.duplicates} doubled, "
             f"{method.failed} failed{role}"
         )
     _tell(made.notes)
@@ -100,10 +101,11 @@ def import_counters_command(before: Path, after: Path, *, out: Path, label: str,
 
 def export_files_command(form: str, run: Path, out: Path) -> int:
     """Write a run in another tool's form: `spec-bench`, `specdec-bench` or `vllm`."""
-    from draftboard.foreign.folders import refuse_results
+    from draftboard.foreign.folders import refuse_existing, refuse_results
     from draftboard.store import read_run
 
     refuse_results(run, "exported")
+    refuse_existing(out)
     stored = read_run(run)
     done = _exporter(form)(stored, out)
     _tell((*stored.warnings, *done.notes))
@@ -158,7 +160,7 @@ def _import_results(out: Path, read: Callable[[], Results], *, figures: bool = F
     write_results(out, results)
     for group in results.groups:
         for method in group.methods:
-            print(f"{terminal_text(method.method)}: {len(method.overall)} figures")
+            print(f"{terminal_text(method.method)}: {counted(len(method.overall), 'figure')}")
             if figures:
                 _print_figures(method)
             _tell(f"{method.method}: {note}" for note in method.notes)
@@ -185,7 +187,7 @@ def _speed_table(result: "SpeedPy") -> str:
     lines = ["speed.py-compatible, then the same arithmetic on matched rows"]
     for name, task in result.tasks.items():
         own, base, both = task.rows
-        lines.append(f"{name}: {own} rows, {base} of the baseline, {both} matched")
+        lines.append(f"{name}: {counted(own, 'row')}, {base} of the baseline, {both} matched")
         for title, field in (
             ("mean accepted tokens", "mean_accepted"),
             ("tokens per second", "tokens_per_s"),

@@ -11,7 +11,7 @@ import_app = App(name="import", help="Read result files of other tools into a fo
 export_app = App(name="export", help="Write a run as other tools write theirs, or count as they count.")
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder to make; it must not exist yet.")]
-Into = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder for the files.")]
+Into = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder to make for the files; it must not exist yet.")]
 Sources = Annotated[tuple[Path, ...], Parameter(required=True)]
 Hardware = Annotated[str, Parameter(help="What it ran on, as tables should say it; only equal names are compared.")]
 Model = Annotated[str, Parameter(help="The target model, as tables should say it.")]

@@ -11,7 +11,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
@@ -23,10 +23,23 @@ import msgspec
 
 from draftboard.errors import UserError
 from draftboard.files import JsonLines, read_lines
+from draftboard.foreign.reading import unsurrogated
 from draftboard.records import SCHEMA, Cell, SampleRecord
 from draftboard.store import StoredRun
+from draftboard.wording import named
 
-__all__ = ["JUDGEMENTS", "Judge", "JudgeFailure", "Judgement", "ask_command", "ask_endpoint", "judge_run", "summary"]
+__all__ = [
+    "JUDGEMENTS",
+    "Judge",
+    "JudgeFailure",
+    "Judged",
+    "Judgement",
+    "ask_command",
+    "ask_endpoint",
+    "describe_judge",
+    "judge_run",
+    "summary",
+]
 
 JUDGEMENTS = "judgements.jsonl"
 LOWEST, HIGHEST = 1, 10
@@ -58,17 +71,40 @@ class Judgement:
     """A method, or `tie`."""
     failure: str = ""
     """Why there is no mark."""
+    made_with: str = ""
+    """`describe_judge` of what was asked; empty where that was not recorded."""
     schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """All judgements of one judge on a run, one for each question."""
+
+    found: list[Judgement]
+    asked: int
+    """Questions of this call."""
+    kept: int
+    """Marks of earlier calls."""
+
+
+def describe_judge(*, command: str | None = None, endpoint: str | None = None) -> str:
+    """Return what tells one judge from another: the program's or the host's name, and a hash of the whole.
+
+    The rest is not kept, since it may hold a secret. Raises UserError for a command that cannot be read.
+    """
+    if command is not None:
+        words = _words(command)
+        return f"command {unsurrogated(Path(words[0]).name)} sha256:{_hash(words)}"
+    return f"endpoint {urlsplit(endpoint or '').hostname} sha256:{_hash([endpoint or ''])}"
+
+
+def _hash(words: Sequence[str]) -> str:
+    return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def ask_command(command: str, timeout_s: float) -> Judge:
     """Return a judge that is a program: the question on its standard input, the reply on its standard output."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UserError(f"the judge's command cannot be read: {error}") from error
-    if not words:
-        raise UserError("the judge's command is empty")
+    words = _words(command)
 
     def ask(question: bytes) -> str:
         try:
@@ -85,6 +121,16 @@ def ask_command(command: str, timeout_s: float) -> Judge:
         return done.stdout.decode("utf-8", "replace")
 
     return ask
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"the judge's command cannot be read: {error}") from error
+    if not words:
+        raise UserError("the judge's command is empty")
+    return words
 
 
 def ask_endpoint(url: str, timeout_s: float) -> Judge:
@@ -116,22 +162,27 @@ def judge_run(
     judge: Judge,
     *,
     name: str,
+    made_with: str = "",
     against: str = "",
     scored_too: bool = False,
     identical: Iterable[str] = (),
     tell: Callable[[Judgement], None] = lambda _: None,
-) -> list[Judgement]:
+) -> Judged:
     """Ask about every answer that this judge has not been asked about; return all its judgements on this run.
 
     Samples that have a scorer are left out unless `scored_too`. With `against`, a method's answers are compared with
-    that method's in both orders. `identical` are labels that need no judge. Raises UserError for an unknown method.
+    that method's in both orders. `identical` are labels that need no judge. Raises UserError for an unknown method, and
+    where there are marks under this name that were made with something else than `made_with`.
     """
     labels = [table["label"] for table in run.plan["methods"]]
     if against and against not in labels:
-        raise UserError(f"the run has no method {against!r}", advice=f"Its methods: {', '.join(labels)}.")
+        raise UserError(f"the run has no method {against!r}", advice=f"Its methods: {named(labels)}.")
     path = run.path / JUDGEMENTS
-    known = [found for found in _read(path) if found.judge == name and found.against == against]
-    done = {found.prompt_sha256 for found in known if not found.failure}
+    mine = [found for found in _read(path) if found.judge == name]
+    _refuse_other(mine, name, made_with, path)
+    # Of several about the same the last one counts: a failure that was mended, or an answer that has changed since.
+    known = {_subject(found): found for found in mine if found.against == against}
+    done = {found.prompt_sha256 for found in known.values() if not found.failure}
     samples = {record.key: record for record in run.samples if scored_too or record.scorer is None}
     fresh: list[Judgement] = []
     with JsonLines(path) as file:
@@ -140,12 +191,29 @@ def judge_run(
             digest = sha256(asked + question.key.encode("utf-8", "backslashreplace")).hexdigest()
             if digest in done:
                 continue
-            made = _asked(judge, name, question, asked, digest, against)
+            made = replace(_asked(judge, name, question, asked, digest, against), made_with=made_with)
             file.append(msgspec.json.encode(made))
             fresh.append(made)
             tell(made)
-    replaced = {made.prompt_sha256 for made in fresh}
-    return [*(found for found in known if found.prompt_sha256 not in replaced), *fresh]
+    for made in fresh:
+        known.pop(_subject(made), None)
+    kept = sum(not found.failure for found in known.values())
+    return Judged(found=[*known.values(), *fresh], asked=len(fresh), kept=kept)
+
+
+def _subject(one: Judgement) -> tuple[str, str, int, str]:
+    return one.method, one.sample, one.repeat, one.first
+
+
+def _refuse_other(mine: Sequence[Judgement], name: str, made_with: str, path: Path) -> None:
+    other = next((one for one in mine if not one.failure and one.made_with not in ("", made_with)), None)
+    if other is not None:
+        raise UserError(
+            f"the marks of {name!r} were made with another judge",
+            where=str(path),
+            problems=(f"then: {other.made_with}", f"now: {made_with}"),
+            advice="Give this judge another --name, or delete the lines of the other to have all marks made anew.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from draftboard.errors import UserError
-from draftboard.judge import Judgement, ask_command, ask_endpoint, judge_run, summary
+from draftboard.judge import Judgement, ask_command, ask_endpoint, describe_judge, judge_run, summary
 from draftboard.leaderboards.text import terminal_text
+from draftboard.scored import domain_labels
 from draftboard.store import read_run
+from draftboard.wording import counted
 
 __all__ = ["judge_command"]
 
@@ -27,7 +29,7 @@ def judge_command(
     as_json: bool,
 ) -> int:
     """Judge a run. Returns 1 if some question got no mark."""
-    from draftboard.analysis import analyse, domain_labels
+    from draftboard.analysis import analyse
 
     if (command is None) == (endpoint is None):
         raise UserError("a judge is either a --command or an --endpoint", advice="Give one of them.")
@@ -42,10 +44,24 @@ def judge_command(
     equal = [method.method for method in analyse(run).methods if method.output == "identical"]
     for method in equal:
         print(f"draftboard: {terminal_text(method)} wrote what the baseline wrote: not judged", file=sys.stderr)
-    found = judge_run(run, judge, name=name, against=against, scored_too=scored_too, identical=equal, tell=_tell)
-    rows = summary(found, domain_labels(run.samples))
+    judged = judge_run(
+        run,
+        judge,
+        name=name,
+        made_with=describe_judge(command=command, endpoint=endpoint),
+        against=against,
+        scored_too=scored_too,
+        identical=equal,
+        tell=_tell,
+    )
+    rows = summary(judged.found, domain_labels(run.samples))
+    if judged.asked or judged.kept:
+        now, before = counted(judged.asked, "question"), counted(judged.kept, "mark")
+        print(f"draftboard: {now} asked now, {before} kept from earlier calls", file=sys.stderr)
     if as_json:
-        print(json.dumps({"judge": name, "against": against or None, "results": rows}, allow_nan=False, indent=1))
+        counts = {"asked": judged.asked, "kept": judged.kept}
+        head = {"judge": name, "against": against or None, **counts}
+        print(json.dumps({**head, "results": rows}, allow_nan=False, indent=1))
     else:
         for row in rows:
             print(_line(row))

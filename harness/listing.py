@@ -45,7 +45,9 @@ def _suites() -> list[dict[str, Any]]:
 
 
 def _metrics() -> list[dict[str, Any]]:
-    return [{"name": m.name, "about": m.about, "unit": m.unit, "kind": m.kind} for m in METRICS.values()]
+    return [
+        {"name": m.name, "about": f"{m.title}: {m.about}", "unit": m.unit, "kind": m.kind} for m in METRICS.values()
+    ]
 
 
 def _models() -> list[dict[str, Any]]:

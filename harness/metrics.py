@@ -20,6 +20,7 @@ class Metric:
     digits: int = 2
     higher_is_better: bool = True
     about: str = ""
+    """What the number is, in a phrase that stands alone: what is counted or measured, over what, on which scale."""
 
 
 def _of(kind: str, name: str, title: str, about: str, unit: str = "", digits: int = 2, *, up: bool = True) -> Metric:
@@ -53,6 +54,13 @@ _SPEEDUPS = (
         "speedup_pooled",
         "Speedup, pooled",
         "S_pool over all samples of all domains at once; long answers weigh more",
+        "×",
+    ),
+    _of(
+        "speed",
+        "speedup_decode_pooled",
+        "Decode speedup, pooled",
+        "the decode speedup over all samples of all domains at once, as the predicted one is",
         "×",
     ),
     _of(
@@ -279,25 +287,43 @@ _ACCEPTANCE = (
 
 _TIME = (
     _of(
-        "time", "step_ms", "Time per step", "drafting, the target's forward and the rest, mean per step", "ms", up=False
+        "time",
+        "step_ms",
+        "Time per step",
+        "time of drafting, the target's forward and the rest, mean per step",
+        "ms",
+        up=False,
     ),
-    _of("time", "draft_ms", "Draft time per step", "drafting, mean per step", "ms", up=False),
-    _of("time", "verify_ms", "Verify time per step", "the target's forward, mean per step", "ms", up=False),
-    _of("time", "other_ms", "Other time per step", "judging, cache moves and the loop, mean per step", "ms", up=False),
+    _of("time", "draft_ms", "Draft time per step", "time of drafting, mean per step", "ms", up=False),
+    _of("time", "verify_ms", "Verify time per step", "time of the target's forward, mean per step", "ms", up=False),
+    _of(
+        "time",
+        "other_ms",
+        "Other time per step",
+        "time of judging, cache moves and the loop, mean per step",
+        "ms",
+        up=False,
+    ),
     _of(
         "time",
         "draft_share",
         "Draft share of step time",
-        "drafting over the whole step, pooled over steps, 0-1",
+        "time of drafting over that of the whole step, pooled over steps, 0-1",
         digits=3,
         up=False,
     ),
-    _of("time", "verify_share", "Verify share of step time", "the target's forward over the whole step, 0-1", digits=3),
+    _of(
+        "time",
+        "verify_share",
+        "Verify share of step time",
+        "time of the target's forward over that of the whole step, 0-1",
+        digits=3,
+    ),
     _of(
         "time",
         "other_share",
         "Other share of step time",
-        "judging, cache moves and the loop itself over the whole step, 0-1",
+        "time of judging, cache moves and the loop over that of the whole step, 0-1",
         digits=3,
         up=False,
     ),
@@ -305,7 +331,7 @@ _TIME = (
         "time",
         "predicted_decode_speedup",
         "Predicted decode speedup",
-        "τ times the baseline's step over the method's; should agree with the decode speedup",
+        "τ times the baseline's step over the method's, pooled; should agree with the pooled decode speedup",
         "×",
     ),
     _of("time", "ceiling_no_draft", "Ceiling without drafting", "predicted speedup if drafts cost no time", "×"),
@@ -366,32 +392,40 @@ _MACHINE = (
         "machine",
         "energy_j_per_token",
         "Energy per token",
-        "what the machine's counter took during the cells, over their tokens",
+        "energy by the machine's counter during the cells over their tokens",
         "J",
         up=False,
     ),
-    _of("machine", "mean_power_w", "Mean power", "the same over the seconds of the cells", "W", 1, up=False),
+    _of(
+        "machine",
+        "mean_power_w",
+        "Mean power",
+        "energy by the machine's counter during the cells over their seconds",
+        "W",
+        1,
+        up=False,
+    ),
 )
 
 _QUALITY = (
-    _of("quality", "bleu", "BLEU", "sacrebleu corpus BLEU, 0-100", digits=1),
-    _of("quality", "chrf", "chrF", "sacrebleu corpus chrF2, 0-100", digits=1),
-    _of("quality", "rouge1", "ROUGE-1", "F1, mean over samples, 0-100", digits=1),
-    _of("quality", "rouge2", "ROUGE-2", "F1, mean over samples, 0-100", digits=1),
-    _of("quality", "rougeL", "ROUGE-L", "F1, mean over samples, 0-100", digits=1),
-    _of("quality", "rougeLsum", "ROUGE-Lsum", "F1, mean over samples, 0-100", digits=1),
-    _of("quality", "accuracy", "Accuracy", "right final answers, 0-1", digits=3),
-    _of("quality", "em", "Exact match", "normalised equality, 0-1", digits=3),
-    _of("quality", "f1", "Token F1", "bag-of-token F1, best alias, 0-100", digits=1),
-    _of("quality", "contains", "Contains", "an alias occurs in the answer, 0-1", digits=3),
-    _of("quality", "pass_at_1", "Pass@1", "programs that passed their tests at the first try, 0-1", digits=3),
+    _of("quality", "bleu", "BLEU", "corpus BLEU by sacrebleu, 0-100", digits=1),
+    _of("quality", "chrf", "chrF", "corpus chrF2 by sacrebleu, 0-100", digits=1),
+    _of("quality", "rouge1", "ROUGE-1", "ROUGE-1 F1, mean over samples, 0-100", digits=1),
+    _of("quality", "rouge2", "ROUGE-2", "ROUGE-2 F1, mean over samples, 0-100", digits=1),
+    _of("quality", "rougeL", "ROUGE-L", "ROUGE-L F1, mean over samples, 0-100", digits=1),
+    _of("quality", "rougeLsum", "ROUGE-Lsum", "ROUGE-Lsum F1, mean over samples, 0-100", digits=1),
+    _of("quality", "accuracy", "Accuracy", "share of right final answers, 0-1", digits=3),
+    _of("quality", "em", "Exact match", "share of answers that equal an alias once normalised, 0-1", digits=3),
+    _of("quality", "f1", "Token F1", "F1 of the bags of tokens, best alias, mean over answers, 0-100", digits=1),
+    _of("quality", "contains", "Contains", "share of answers that an alias occurs in, 0-1", digits=3),
+    _of("quality", "pass_at_1", "Pass@1", "share of programs that passed their tests at the first try, 0-1", digits=3),
 )
 
 _DETAILS = (
     _of("quality_detail", "bleu_clean", "BLEU, cleaned", "BLEU without a preamble or quotation marks, 0-100", digits=1),
     _of("quality_detail", "chrf_clean", "chrF, cleaned", "chrF without a preamble or quotation marks, 0-100", digits=1),
     *(
-        _of("quality_detail", f"{name}_clean", f"{title}, cleaned", "of the text without a preamble, 0-100", digits=1)
+        _of("quality_detail", f"{name}_clean", f"{title}, cleaned", f"{title} without a preamble, 0-100", digits=1)
         for name, title in (
             ("rouge1", "ROUGE-1"),
             ("rouge2", "ROUGE-2"),
@@ -399,18 +433,56 @@ _DETAILS = (
             ("rougeLsum", "ROUGE-Lsum"),
         )
     ),
-    _of("quality_detail", "brevity_penalty", "Brevity penalty", "BLEU's factor for short answers, 1 if long", digits=3),
+    _of(
+        "quality_detail",
+        "brevity_penalty",
+        "Brevity penalty",
+        "BLEU's factor for short answers, 1 for long ones",
+        digits=3,
+    ),
     _of("quality_detail", "length_ratio", "Length ratio", "tokens of the answers over the references'", digits=3),
-    _of("quality_detail", "mean_words", "Mean words", "words per answer", digits=1),
-    _of("quality_detail", "accuracy_macro", "Accuracy, mean of categories", "every category equal, 0-1", digits=3),
-    _of("quality_detail", "last_number", "Accuracy, last number", "the last number, `####` ignored, 0-1", digits=3),
-    _of("quality_detail", "hash_number", "Accuracy, number after ####", "else the last number, 0-1", digits=3),
-    _of("quality_detail", "any_number", "Right number anywhere", "an upper bound of the accuracy, 0-1", digits=3),
+    _of("quality_detail", "mean_words", "Mean words", "words of an answer, mean over answers", digits=1),
+    _of(
+        "quality_detail",
+        "accuracy_macro",
+        "Accuracy, mean of categories",
+        "accuracy averaged over categories, 0-1",
+        digits=3,
+    ),
+    _of(
+        "quality_detail",
+        "last_number",
+        "Accuracy, last number",
+        "share of right last numbers, `####` ignored, 0-1",
+        digits=3,
+    ),
+    _of(
+        "quality_detail",
+        "hash_number",
+        "Accuracy, number after ####",
+        "share of right numbers after ####, else last ones, 0-1",
+        digits=3,
+    ),
+    _of(
+        "quality_detail",
+        "any_number",
+        "Right number anywhere",
+        "share of answers with the right number in them, 0-1",
+        digits=3,
+    ),
     _of(
         "quality_detail",
         "unparsed_rate",
         "Unparsed answers",
         "share of answers without a readable result, 0-1",
+        digits=3,
+        up=False,
+    ),
+    _of(
+        "quality_detail",
+        "truncated_rate",
+        "Answers cut by the limit",
+        "share of answers that the limit on new tokens or the model's window cut, 0-1",
         digits=3,
         up=False,
     ),
@@ -422,34 +494,57 @@ def _serving() -> Iterator[Metric]:
     served = partial(_of, "serving")
     rate = "tok/s"
     yield served("output_tokens_per_s", "Output tokens/s", "tokens of all requests over the whole span", rate, 1)
-    yield served("output_tokens_per_s_per_gpu", "Output tokens/s per GPU", "the same over the GPUs", rate, 1)
-    yield served("output_tokens_per_s_max", "Output tokens/s, peak", "the busiest second", rate, 1)
+    yield served(
+        "output_tokens_per_s_per_gpu",
+        "Output tokens/s per GPU",
+        "tokens of all requests over the whole span and GPUs",
+        rate,
+        1,
+    )
+    yield served(
+        "output_tokens_per_s_max", "Output tokens/s, peak", "tokens of all requests in the busiest second", rate, 1
+    )
     yield served("total_tokens_per_s", "Total tokens/s", "prompts and output over the whole span", rate, 1)
     yield served("requests_per_s", "Requests/s", "finished requests over the whole span", "1/s")
-    yield served("goodput_requests_per_s", "Goodput", "requests that met their targets, per second", "1/s")
+    yield served("goodput_requests_per_s", "Goodput", "requests that met their targets over the whole span", "1/s")
     yield served("user_tokens_per_s", "User tokens/s", "decode-only rate of one request, median", rate, 1)
-    yield served("user_tokens_per_s_mean", "User tokens/s, mean", "the same, mean over requests", rate, 1)
-    yield served("user_tokens_per_s_p5", "User tokens/s, p5", "the same, 5th percentile", rate, 1)
+    yield served("user_tokens_per_s_mean", "User tokens/s, mean", "decode-only rate of one request, mean", rate, 1)
+    yield served(
+        "user_tokens_per_s_p5", "User tokens/s, p5", "decode-only rate of one request, 5th percentile", rate, 1
+    )
     yield served("output_tokens", "Output tokens", "tokens of one request, median", digits=0)
-    yield served("output_tokens_mean", "Output tokens, mean", "the same, mean over requests", digits=1)
-    yield served("output_tokens_total", "Output tokens, total", "tokens of all requests", digits=0)
+    yield served("output_tokens_mean", "Output tokens, mean", "tokens of one request, mean", digits=1)
+    yield served("output_tokens_total", "Output tokens, total", "tokens of all requests together", digits=0)
     yield served("drafts", "Drafts", "drafts that the server made", digits=0)
     yield served("drafted_tokens", "Drafted tokens", "tokens that the server drafted", digits=0)
     yield served("accepted_tokens", "Accepted tokens", "drafted tokens that the server accepted", digits=0)
-    yield served("ttft_answer_s", "Time to first answer text", "behind any reasoning, median", "s", 3, up=False)
+    yield served(
+        "ttft_answer_s",
+        "Time to first answer text",
+        "time to the first text behind any reasoning, median",
+        "s",
+        3,
+        up=False,
+    )
     for name, title, about, levels in (
-        ("ttft", "TTFT", "time to first token", ("mean", "p95")),
-        ("tpot", "Time per output token", "mean of one request, first chunk as one token", (*_LEVELS, "p50")),
+        ("ttft", "TTFT", "time to first token over requests", ("mean", "p95")),
+        (
+            "tpot",
+            "Time per output token",
+            "seconds per token of one request, its first chunk as one token",
+            (*_LEVELS, "p50"),
+        ),
         ("step_gap", "Step gap", "time between chunks", ("mean", "p90")),
-        ("e2e", "Request time", "from the request to its last token", _LEVELS),
+        ("e2e", "Request time", "time from the request to its last token", _LEVELS),
     ):
         for level in levels:
-            told = f"{about}, {'mean over requests' if level == 'mean' else level}"
+            told = f"{about}, {_LEVEL_WORDS[level]}"
             yield served(f"{name}_{level}_s", f"{title}, {level}", told, "s", 4, up=False)
-    yield served("e2e_s", "Request time, median", "from the request to its last token", "s", 3, up=False)
+    yield served("e2e_s", "Request time, median", "time from the request to its last token, median", "s", 3, up=False)
 
 
 _LEVELS = ("mean", "p90", "p95", "p99")
+_LEVEL_WORDS = {"mean": "mean", "p50": "median", **{f"p{n}": f"{n}th percentile" for n in (90, 95, 99)}}
 
 METRICS: dict[str, Metric] = {
     m.name: m

@@ -363,7 +363,7 @@ def _describe_suite(suite: Suite) -> dict[str, Any]:
         "samples": len(suite.samples),
         "counts": dict(suite.counts),
         "max_new_tokens": sorted({s.max_new_tokens for s in suite.samples if s.max_new_tokens is not None}),
-        "notes": list(suite.notes),
+        "notes": list(suite.all_notes),
     }
 
 

@@ -151,4 +151,8 @@ class ScoreRecord:
     domain: str
     repeat: int
     scores: Scores
+    answers_sha256: str = ""
+    """Of everything that the scorer was given, so that scores of other answers are not taken for theirs."""
+    kept: str = ""
+    """Why these are the scores of an earlier call: what kept the last one from making them anew."""
     schema: int = SCHEMA

@@ -92,6 +92,8 @@ class Group:
     domains: tuple[str, ...] = ()
     methods: tuple[MethodResult, ...] = ()
     notes: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    """What has to be known before the first figure, such as why no claim can rest on any; shown under the title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,34 +149,55 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
 
 
 def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) -> MethodResult:
-    given = _given_speedups(name, rows, arms.notes)
+    stated = _stated_speedups(name, rows, arms)
     results: dict[str, DomainResult] = {}
     for domain in domains:
         mine = [row for row in rows if row.domain == domain]
-        if not mine and domain not in given:
+        if not mine and domain not in stated:
             continue
         base = [row for row in arms.baseline_rows if row.domain == domain]
         absent = arms.absent if not arms.baseline_rows else f"no {arms.baseline} run in {domain}"
-        found = {"speedup": given[domain]} if domain in given else speedups(mine, base, absent, arms)
+        found = {"speedup": stated[domain]} if domain in stated else speedups(mine, base, absent, arms)
         figures = found | _figures(mine, arms.notes)
-        results[domain] = DomainResult(domain=domain, figures=figures, samples=sample_count(mine))
-    found = {} if given else speedups(rows, arms.baseline_rows, arms.absent, arms)
+        about_samples = [row for row in mine if row.sample is not None or has_speed(row)] or mine
+        results[domain] = DomainResult(domain=domain, figures=figures, samples=sample_count(about_samples))
+    found = {} if stated else speedups(rows, arms.baseline_rows, arms.absent, arms)
     overall = found | _figures(rows, arms.notes)
     if domains:
         pooled_one = overall.pop("speedup", None)
-        overall = {**_over_domains(results, domains, given.get(""), pooled_one), **overall}
-    elif given:
-        overall = {"speedup": given[""], **overall}
+        overall = {**_over_domains(results, domains, stated.get(""), pooled_one), **overall}
+    elif stated:
+        overall = {"speedup": stated[""], **overall}
     alone = unpaired(rows, arms.baseline_rows)
-    if alone and not given:
+    if alone and not stated:
         plural = "question is" if alone == 1 else "questions are"
         arms.notes[f"{name}: {alone} {plural} in no speedup, since {arms.baseline} has no speed there"] = None
     about = {key: value for row in rows for key, value in row.about.items()}
     return MethodResult(method=name, domains=results, overall=overall, **about)
 
 
+def _stated_speedups(name: str, rows: list[Row], arms: Arms) -> dict[str, Figure]:
+    """Return the speedups that files state and no rows measure, by domain; "" is the overall one.
+
+    Those that rows with times measure as well give way to them, which one note tells.
+    """
+    given = _given_speedups(name, rows, arms.notes)
+    stated, told = dict(given), []
+    for domain, figure in given.items():
+        # An overall value stands beside rows of any domain.
+        mine = [row for row in rows if not domain or row.domain == domain]
+        base = [row for row in arms.baseline_rows if not domain or row.domain == domain]
+        if pooled(mine, {}) and pooled(base, {}):
+            del stated[domain]
+            if figure.value is not None and name != arms.baseline:
+                told.append(f"{figure.value:g} ({domain or 'overall'})")
+    if told:
+        arms.notes[f"{name}: the measured speedup is shown; a stated one was given, too: {', '.join(told)}"] = None
+    return stated
+
+
 def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[str, Figure]:
-    """Return the speedups that the file states itself, by domain; "" is the overall one."""
+    """Return the speedups that the files state themselves, by domain; "" is the overall one."""
     given: dict[str, Figure] = {}
     for row in rows:
         stated = {**row.speedups, row.domain: row.speedup} if row.speedup is not None else row.speedups

@@ -5,7 +5,7 @@ lines; divergences.jsonl, scores.jsonl and verdict.json can be remade or come la
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, TypeVar
 
@@ -14,6 +14,7 @@ import msgspec
 from draftboard.errors import UserError
 from draftboard.files import JsonLines, read_lines, write_atomic
 from draftboard.records import SCHEMA, Cell, Divergence, SampleRecord, ScoreRecord
+from draftboard.scored import current_scores
 
 __all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write_json"]
 
@@ -102,6 +103,8 @@ class StoredRun:
     verdict: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     """What was dropped or doubled on reading."""
+    stale_scores: str = ""
+    """Which scores were left out, because they are of other answers than the run holds; empty if none were."""
 
 
 def is_run(path: Path) -> bool:
@@ -155,7 +158,8 @@ def read_run(path: Path) -> StoredRun:
             where=str(path / SAMPLES),
             advice="Restore it, or run again: without its samples a run can be neither read nor gone on with.",
         )
-    return run
+    scores, stale = current_scores(run.scores, run.samples, run.cells)
+    return replace(run, scores=scores, stale_scores=stale)
 
 
 def _read_json(path: Path, shape: Any) -> dict[str, Any]:

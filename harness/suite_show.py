@@ -8,6 +8,7 @@ from typing import Any
 from draftboard.errors import UserError
 from draftboard.leaderboards.text import terminal_text
 from draftboard.suites import Sample, Suite, SuiteSettings, limited, load_suite, settings_of, split
+from draftboard.wording import counted
 
 __all__ = ["describe_suite", "show_suite"]
 
@@ -61,7 +62,7 @@ def describe_suite(suite: Suite, seed: int) -> dict[str, Any]:
         "licence": suite.licence,
         "sha256": suite.content_hash,
         "wording_version": suite.wording_version,
-        "notes": list(suite.notes),
+        "notes": list(suite.all_notes),
         "samples": len(suite.samples),
         "domains": domains,
     }
@@ -86,7 +87,7 @@ def _describe_sample(sample: Sample) -> dict[str, Any]:
 
 
 def _print(report: dict[str, Any]) -> None:
-    print(terminal_text(f"{report['name']} · {report['source']} · {report['samples']} samples"))
+    print(terminal_text(f"{report['name']} · {report['source']} · {counted(report['samples'], 'sample')}"))
     print(terminal_text(f"licence: {report['licence']}"))
     print(f"sha256: {report['sha256']}   wording: version {report['wording_version']}")
     for note in report["notes"]:
@@ -107,13 +108,15 @@ def _print(report: dict[str, Any]) -> None:
 def _domain_line(domain: dict[str, Any]) -> str:
     scorers = ", ".join(f"{name} ({count})" for name, count in domain["scorers"].items()) or "unscored"
     longest = max(domain["max_new_tokens"], default=None)
-    budget = "" if longest is None else f", at most {longest} new tokens" if longest else ", answered by likelihood"
+    at_most = f", at most {counted(longest or 0, 'new token')}"
+    budget = "" if longest is None else at_most if longest else ", answered by likelihood"
     categories = domain["categories"]
-    more = f", {len(categories)} categories" if len(categories) > 1 else ""
+    more = f", {len(categories):,} categories" if len(categories) > 1 else ""
     timed = "" if domain["timed"] else ", quality only"
     return (
-        f"{domain['domain']}: {domain['samples']} samples ({domain['calibration']} for calibration), "
-        f"{domain['turns']} turns{more}, {scorers}, {domain['with_references']} with references{budget}{timed}"
+        f"{domain['domain']}: {counted(domain['samples'], 'sample')} ({domain['calibration']} for calibration), "
+        f"{counted(domain['turns'], 'turn')}{more}, {scorers}, {domain['with_references']} with references"
+        f"{budget}{timed}"
     )
 
 
@@ -125,4 +128,5 @@ def _print_texts(title: str, texts: Sequence[str]) -> None:
 
 def _shortened(text: str) -> str:
     lines = [terminal_text(line) for line in text[:_LONGEST].split("\n")]
-    return "\n".join(lines) + (f" … ({len(text) - _LONGEST} more characters)" if len(text) > _LONGEST else "")
+    rest = counted(len(text) - _LONGEST, "more character")
+    return "\n".join(lines) + (f" … ({rest})" if len(text) > _LONGEST else "")

@@ -72,6 +72,7 @@ class _Section:
     details: tuple[Table, ...]
     cards: tuple[_Card, ...]
     notes: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 def html(results: Results, *, generated: str = "") -> str:
@@ -144,6 +145,7 @@ def _section(index: int, group: Group) -> _Section:
         details=tuple(table for table in tables if table.level == "detail"),
         cards=tuple(card for card in map(_card, group.methods) if card.worth_showing),
         notes=group.notes,
+        caveats=group.caveats,
     )
 
 

@@ -42,6 +42,8 @@ def markdown_table(table: Table) -> str:
 
 def _group(group: Group) -> list[str]:
     blocks = [f"## {markdown_text(group_title(group))}"]
+    if group.caveats:
+        blocks.append("\n".join(["> [!WARNING]", *(f"> - {markdown_text(text)}" for text in group.caveats)]))
     facts = {
         "model": group.model,
         "hardware": group.hardware,

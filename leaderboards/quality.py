@@ -36,7 +36,9 @@ _SAME = ("identical", "text-equal")
 _INEXACT = ("lossy", "different")
 _UNPARSED = "unparsed_rate"
 _LENGTH = "mean_words"
-_NEUTRAL = (_LENGTH, "length_ratio")
+_CUT = "truncated_rate"
+_UNFINISHED = "cut: ended by the limit on new tokens or the model's window, and scored as it stands, unfinished"
+_NEUTRAL = (_LENGTH, "length_ratio", _CUT)
 _COUNTS = {
     "answers": "answers",
     "scored": "answers scored",
@@ -82,13 +84,13 @@ def quality_table(group: Group) -> Table | None:
         for name in _names(group, domain)
         if _is_main(name) or (name == _LENGTH and "contains" in _names(group, domain))
     ]
-    lines = lines_of(order, measures, notes, show_n=True)
+    lines = _with_cuts(order, lines_of(order, measures, notes, show_n=True), notes)
     marked = _with_differences(group, order, lines)
     caption = "Quality of the written text, per domain."
     if marked != lines:
         caption += f" Δ: difference from {group.baseline}, where the output is not identical."
     table = Table(key="quality", title="Quality", caption=caption, columns=(), rows=(), ranked=False)
-    built = assemble(table, group, order, marked, notes)
+    built = _assembled(table, group, order, marked, notes)
     return None if built is None else oriented(built, "Domain and measure")
 
 
@@ -104,9 +106,10 @@ def quality_details(group: Group) -> Table | None:
     for domain in group.domains:
         names = _names(group, domain)
         counts = _count_lines(order, domain)
-        more = more or bool(counts) or not all(_is_main(name) for name in names)
+        further = [name for name in names if not _is_main(name) and (name != _CUT or any(_cuts(order, domain)))]
+        more = more or bool(counts or further)
         measures = [_measure(name, domain) for name in names]
-        lines += [*lines_of(order, measures, notes, show_n=True), *counts]
+        lines += [*_with_cuts(order, lines_of(order, measures, notes, show_n=True), notes), *counts]
     if not more:
         return None
     caption = (
@@ -123,8 +126,82 @@ def quality_details(group: Group) -> Table | None:
         ranked=False,
         level="detail",
     )
-    built = assemble(table, group, order, marked, notes)
+    built = _assembled(table, group, order, marked, notes)
     return None if built is None else turned(built, "Domain and measure")
+
+
+def _assembled(
+    table: Table, group: Group, order: Sequence[Standing], lines: Sequence[Line], notes: Footnotes
+) -> Table | None:
+    """Return the table without methods that repeat the baseline's figures; a footnote of the baseline names them."""
+    home = _home(group, order)
+    copies = [] if home is None else [i for i in range(len(order)) if _repeats(order[i], lines, i, home)]
+    if not copies:
+        return assemble(table, group, order, lines, notes)
+    names = ", ".join(order[index].method.method for index in copies)
+    number = notes.number(f"also the figures of {names}: output identical to that of {group.baseline}")
+    left = [index for index in range(len(order)) if index not in copies]
+    kept = [replace(line, cells=tuple(line.cells[index] for index in left)) for line in lines]
+    built = assemble(table, group, [order[index] for index in left], kept, notes)
+    if built is None:
+        return None
+    told = f"and {len(copies)} with identical output"
+    rows = (replace(row, detail=told, notes=(*row.notes, number)) if row.baseline else row for row in built.rows)
+    return replace(built, rows=tuple(rows))
+
+
+def _repeats(standing: Standing, lines: Sequence[Line], index: int, home: int) -> bool:
+    """Whether a method wrote the same as the baseline and has its figures, to the last bit and with the same n."""
+    if index == home or standing.method.output not in _SAME:
+        return False
+    pairs = [(line.cells[index], line.cells[home]) for line in lines]
+    return all(replace(own, best=False) == replace(theirs, best=False) for own, theirs in pairs)
+
+
+def _home(group: Group, order: Sequence[Standing]) -> int | None:
+    """Return where the baseline stands."""
+    return next((index for index, standing in enumerate(order) if standing.method.method == group.baseline), None)
+
+
+def _cuts(order: Sequence[Standing], domain: str) -> list[str]:
+    """Return, for each method, how many of its answers in a domain were cut by a limit; empty for none or not known."""
+    found = []
+    for standing in order:
+        figure = domain_figures(standing.method, domain).get(_CUT)
+        share = usable(figure) or 0.0
+        n = figure.n if figure is not None else None
+        words = f"{round(share * n)} of {n} cut" if n else f"{share:.0%} cut"
+        found.append(words if share > 0 else "")
+    return found
+
+
+def _with_cuts(order: Sequence[Standing], lines: Sequence[Line], notes: Footnotes) -> list[Line]:
+    """Say with each score of the board how many answers were cut: in the head if all methods agree, else in cells."""
+    marked = []
+    for line in lines:
+        cuts = _cuts(order, line.column.domain)
+        if not _is_main(line.column.metric) or not any(cuts):
+            marked.append(line)
+            continue
+        told = {cut for cut, cell in zip(cuts, line.cells, strict=True) if cell.value is not None}
+        shared = told.pop() if len(told) == 1 else ""
+        column = replace(line.column, detail=_joined(" · ", line.column.detail, shared))
+        cells = [
+            replace(
+                cell,
+                detail=_joined(" ", cell.detail, "" if shared else cut),
+                notes=(*cell.notes, notes.number(_UNFINISHED)),
+            )
+            if cut and cell.value is not None
+            else cell
+            for cell, cut in zip(line.cells, cuts, strict=True)
+        ]
+        marked.append(replace(line, column=column, cells=tuple(cells)))
+    return marked
+
+
+def _joined(between: str, *parts: str) -> str:
+    return between.join(part for part in parts if part)
 
 
 def _measure(name: str, domain: str) -> Measure:
@@ -159,7 +236,7 @@ def _differences(base: MethodResult, method: MethodResult, domains: Iterable[str
 
 def _with_differences(group: Group, order: Sequence[Standing], lines: Sequence[Line]) -> list[Line]:
     """Add to each score of a method with other output its difference from the baseline."""
-    home = next((index for index, standing in enumerate(order) if standing.method.method == group.baseline), None)
+    home = _home(group, order)
     if home is None:
         return list(lines)
     unparsed = {line.column.domain: line for line in lines_of(order, _unparsed(group), Footnotes())}
@@ -236,4 +313,4 @@ def _is_leading(name: str) -> bool:
 
 
 def _signed(change: float, name: str) -> str:
-    return f"{change:+.{metric(name).digits}f}"
+    return f"{change:+z.{metric(name).digits}f}"

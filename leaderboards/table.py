@@ -182,7 +182,10 @@ def format_value(value: float, kind: Metric) -> str:
 
 
 def _number(value: float, kind: Metric) -> str:
-    return f"{value:.{kind.digits}f}" if abs(value) < _LONG else f"{value:.{max(kind.digits, 1)}e}"
+    if abs(value) >= _LONG:
+        return f"{value:.{max(kind.digits, 1)}e}"
+    # `z`: what rounds to zero has no sign.
+    return f"{value:z.{kind.digits}f}"
 
 
 def figures_of(method: MethodResult, domain: str) -> dict[str, Figure]:
@@ -263,6 +266,7 @@ def assemble(
     `qualities` go to the rows. A method without a rank gets its reason as a footnote where the table is ranked or
     `show_why` is set, unless one of its cells says so already.
     """
+    lines = [_without_own_lead(line, group, order) for line in lines]
     has_value = any(cell.value is not None for line in lines for cell in line.cells)
     if not lines or not order or not (has_value or table.level == "main"):
         return None
@@ -327,6 +331,19 @@ def _mark_best(cells: list[Cell], kind: Metric) -> tuple[Cell, ...]:
     if len(values) > 1 and all(equal(value, best) for value in values):
         return tuple(cells)  # where all are equal, bold would say nothing
     return tuple(replace(cell, best=cell.value is not None and equal(cell.value, best)) for cell in cells)
+
+
+def _without_own_lead(line: Line, group: Group, order: Sequence[Standing]) -> Line:
+    """Return the line with nothing bold where only the baseline leads, in a figure that is relative to it.
+
+    There its value is what it is by definition, such as a speedup of 1.
+    """
+    name = line.column.metric
+    relative = metric(name).unit == "×" or name.endswith("_over_baseline_bytes") or name == "relative_verify_cost"
+    leaders = [standing.method.method for standing, cell in zip(order, line.cells, strict=True) if cell.best]
+    if not relative or leaders != [group.baseline]:
+        return line
+    return replace(line, cells=tuple(replace(cell, best=False) for cell in line.cells))
 
 
 def _count(figure: Figure | None) -> str:

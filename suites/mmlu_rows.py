@@ -15,6 +15,7 @@ from typing import Literal
 
 from draftboard.suites.errors import SuiteError
 from draftboard.suites.hub import PREFIX, hub_place, hub_rows
+from draftboard.suites.kinds import refuse_other
 from draftboard.suites.rows import Fields, RowFile, checked, kind_of, read_rows
 
 __all__ = ["GROUPS", "HUB", "LETTERS", "SUBJECTS", "TEST_ROWS", "MmluPart", "Question", "read_dev", "read_test"]
@@ -99,7 +100,15 @@ def read_test(path: str | None) -> MmluPart:
     """
     if path is None or path.startswith(PREFIX):
         return _from_hub(path, "test")
-    return _part(_local(_test_files(_home(path))))
+    place = _home(path)
+    part = _part(_local(_test_files(place)))
+    words = re.split(r"[^a-z]+", place.name.lower())
+    if "dev" in words and "test" not in words and not place.is_dir():
+        raise SuiteError(
+            f"{place}: named after MMLU's dev part, which holds the examples, not the questions",
+            advice="Name the file of the test part, or a folder with both.",
+        )
+    return part
 
 
 def read_dev(path: str | None) -> MmluPart:
@@ -235,6 +244,7 @@ class _Reader:
 
     def questions(self, file: RowFile, subject: str) -> tuple[Question, ...]:
         """The questions of one file, of `subject` where a row has none. Raises `SuiteError` with every fault of it."""
+        refuse_other(file, "mmlu")
         self._unknown.clear()
         separated = bool(re.search(r"(?i)\.[ct]sv(\.gz)?$", file.shown))
         return checked(file, lambda row: self._question(row, subject, separated), forms=_FORMS, advice=_ADVICE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from draftboard.suites.download import Published, download
 from draftboard.suites.errors import SuiteError
 from draftboard.suites.hub import PREFIX
+from draftboard.suites.kinds import refuse_other
 from draftboard.suites.parsing import Row, decoded
 from draftboard.suites.request import Request
 from draftboard.suites.rows import Fields, RowFile, checked, read_rows
@@ -62,6 +63,7 @@ def load(request: Request) -> Suite:
         )
 
     file = _rows(request)
+    refuse_other(file, request.name)
     return suite_of(request, SOURCE, file, checked(file, sample, forms=SOURCE.forms))
 
 

@@ -25,10 +25,10 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QaReferences:
-    """Answers by question id, and what a report says of them."""
+    """Answers by question id, and where they are from."""
 
     answers: Mapping[str, tuple[str, ...]]
-    note: str
+    origin: str
 
     def added_to(self, question: Question) -> Question:
         """The question with its answers, if the file has some."""
@@ -63,12 +63,7 @@ def read_qa_references(path: str, questions: QuestionFile) -> QaReferences:
 
     file = read_rows(path, what="file of qa references")
     answers = dict(checked(file, entry, forms=(("question_id", "answers"),), advice=_ADVICE, plural="answers"))
-    asked = sum(question.category == _CATEGORY for question in questions.questions)
-    note = (
-        f"qa: {len(answers)} of {asked} questions are scored, with answers from {file.name} (sha256 "
-        f"{file.sha256[:12]}…) and not from the benchmark; the other {asked - len(answers)} are left out of the score"
-    )
-    return QaReferences(answers=answers, note=note)
+    return QaReferences(answers=answers, origin=f"{file.name} (sha256 {file.sha256[:12]}…)")
 
 
 def _plain(text: str) -> str:

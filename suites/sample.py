@@ -99,7 +99,10 @@ class Suite:
     wording_version: int = 1
     """Raised whenever this loader words its prompts differently."""
     notes: tuple[str, ...] = ()
-    """What a reader of the figures has to know, such as a file that differs from the published one."""
+    """What a reader of the figures has to know, such as a file that differs from the published one; `all_notes` has
+    more."""
+    answers_from: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Domain → where references come from that the suite's own file lacks. They may be for some of its samples only."""
 
     def __post_init__(self) -> None:
         if not self.samples:
@@ -109,6 +112,20 @@ class Suite:
             if sample.sample_id in seen:
                 raise SuiteError(f"suite {self.name} ({self.source}) has two samples with the id {sample.sample_id}")
             seen.add(sample.sample_id)
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """`notes`, and for each domain of `answers_from` how many of the samples chosen are scored."""
+        told = []
+        for domain, origin in self.answers_from.items():
+            inside = [sample for sample in self.samples if sample.domain == domain]
+            scored = sum(sample.scorer is not None for sample in inside)
+            rest = len(inside) - scored
+            left = f"; the other {rest} {'is' if rest == 1 else 'are'} left out of the score" if rest else ""
+            if inside:
+                asked = f"{len(inside)} {'question asked is' if len(inside) == 1 else 'questions asked are'} scored"
+                told.append(f"{domain}: {scored} of {asked}, with answers from {origin} where the suite has none{left}")
+        return (*self.notes, *told)
 
     @property
     def domains(self) -> tuple[str, ...]:

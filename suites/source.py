@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from draftboard.suites.download import Published, download
 from draftboard.suites.hub import PREFIX, hub_place, hub_rows
+from draftboard.suites.kinds import refuse_other
 from draftboard.suites.request import Request
 from draftboard.suites.rows import Fields, RowFile, checked, read_rows
 from draftboard.suites.sample import Sample, Suite
@@ -48,13 +49,15 @@ def rows_of(request: Request, source: Source) -> RowFile:
 def load_source(request: Request, source: Source, sample: Callable[[Fields], Sample]) -> Suite:
     """The suite that `sample` makes of every row. Raises `SuiteError` with every fault of the file."""
     file = rows_of(request, source)
+    refuse_other(file, request.name)
     samples = checked(file, sample, forms=source.forms)
     return suite_of(request, source, file, samples)
 
 
 def suite_of(request: Request, source: Source, file: RowFile, samples: Sequence[Sample]) -> Suite:
     """The suite of these samples, with a note if they are not as many as published."""
-    part = [] if len(samples) == source.rows else [f"{len(samples):,} samples; the published file has {source.rows:,}"]
+    many = "1 sample" if len(samples) == 1 else f"{len(samples):,} samples"
+    part = [] if len(samples) == source.rows else [f"{many}; the published file has {source.rows:,}"]
     return Suite(
         name=request.name,
         samples=tuple(samples),

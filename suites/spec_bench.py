@@ -11,6 +11,7 @@ from draftboard.suites.download import Published, default_cache, download
 from draftboard.suites.fields import Question
 from draftboard.suites.hub import PREFIX, hub_place, hub_rows
 from draftboard.suites.jsonl import QuestionFile, questions_of
+from draftboard.suites.kinds import refuse_other
 from draftboard.suites.qa_references import read_qa_references
 from draftboard.suites.request import Request
 from draftboard.suites.rows import RowFile, read_rows
@@ -57,7 +58,9 @@ def load_spec_bench(path: str | None = None, qa_references: str | None = None) -
     for a judge. The content hash is that of the prompts' file alone. Raises `SuiteError`.
     """
     domain_of = {category: domain for domain, categories in DOMAINS.items() for category in categories}
-    read = questions_of(_rows(path), categories=domain_of)
+    file = _rows(path)
+    refuse_other(file, "spec_bench")
+    read = questions_of(file, categories=domain_of)
     answers = None if qa_references is None else read_qa_references(qa_references, read)
     samples = []
     for question in read.questions:
@@ -80,7 +83,8 @@ def load_spec_bench(path: str | None = None, qa_references: str | None = None) -
         content_hash=read.sha256,
         source=read.name,
         licence="Apache-2.0 (the texts it quotes keep their own)",
-        notes=(*read.notes, *_difference(read), *([answers.note] if answers is not None else [])),
+        notes=(*read.notes, *_difference(read)),
+        answers_from={"qa": answers.origin} if answers is not None else {},
     )
 
 

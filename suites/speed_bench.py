@@ -15,6 +15,7 @@ from pathlib import Path
 from draftboard.suites.errors import SuiteError, suggestion
 from draftboard.suites.fields import check_question
 from draftboard.suites.hub import PREFIX, hub_place, hub_rows
+from draftboard.suites.kinds import SPEED_FIELDS, refuse_other
 from draftboard.suites.request import Request
 from draftboard.suites.rows import Fields, RowFile, checked, kind_of, read_rows
 from draftboard.suites.sample import Sample, Suite
@@ -59,7 +60,6 @@ _FULL_TEXTS = (
 """Sources without a template, whose own text may hold anything between braces: code above all."""
 
 _CODE = ("coding", "low_entropy")
-_META = ("sub_category", "source", "src_id", "difficulty", "multiturn")
 _SHOWN = 5
 
 
@@ -76,6 +76,7 @@ def load(request: Request) -> Suite:
     variant = _variant(request.variant, path)
     name = request.name if variant == VARIANTS[0] else f"{request.name}/{variant}"
     file = _read(path, variant)
+    refuse_other(file, request.name)
     domains = DOMAINS if variant == VARIANTS[0] else TIERS
     _check_kind(file, variant, domains)
     reader = _Reader(name, domains, file)
@@ -163,7 +164,7 @@ class _Reader:
             row.problem("no `category`")
         elif isinstance(category, str) and category.strip() and category not in self._domains:
             row.problem(f"unknown category {category!r}; {suggestion(category, self._domains)}")
-        for key in _META:
+        for key in SPEED_FIELDS:
             if isinstance(row.fields.get(key), list | Mapping):
                 row.problem(f"`{key}` is {kind_of(row.fields[key])}; it must be a string")
         self._tell_unfilled(row, sample_id)
@@ -177,7 +178,7 @@ class _Reader:
             category=str(category),
             system=question.system,
             turns=question.turns,
-            meta={key: row.fields[key] for key in _META if row.has(key)},
+            meta={key: row.fields[key] for key in SPEED_FIELDS if row.has(key)},
         )
 
     def _tell_unfilled(self, row: Fields, sample_id: str) -> None:

@@ -16,6 +16,7 @@ from draftboard.errors import UserError
 from draftboard.foreign.reading import ForeignFile, last_of_each, listed, plain, read_rows, unsurrogated
 
 __all__ = [
+    "IS_BASELINE",
     "PREFILL_EMITS",
     "AnswerFile",
     "AnswerRow",
@@ -29,6 +30,9 @@ __all__ = [
 
 PREFILL_EMITS = "prefill_emits"
 """Field of a choice that our own exports add: tokens of each turn's prefill, which stand before its steps."""
+
+IS_BASELINE = "is_baseline"
+"""Field of a row that our own exports add: whether its method is the one that the others are compared with."""
 
 _ERROR = "ERROR"
 _MOST = 10**9
@@ -51,6 +55,7 @@ class _RowShape(TypedDict):
     choices: list[_ChoiceShape]
     category: NotRequired[str | None]
     model_id: NotRequired[str | None]
+    is_baseline: NotRequired[bool | None]
 
 
 _KNOWN = frozenset(_RowShape.__annotations__)
@@ -96,6 +101,8 @@ class AnswerRow:
     choices: tuple[Choice, ...]
     indices: tuple[int, ...] = (0,)
     """The number that each choice bears; where the file has none that tell them apart, its place."""
+    is_baseline: bool | None = None
+    """What the row says of its method's part; None unless an export of ours says something."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Fields that Spec-Bench's form does not have, its time stamp and its answer id."""
 
@@ -125,6 +132,11 @@ class MethodAnswers:
         """
         counted = min(min(other.indices) for other in self.rows.values()) == 0
         return row.indices if counted else tuple(range(len(row.choices)))
+
+    @property
+    def marks(self) -> frozenset[bool | None]:
+        """What the rows say of the method's being the baseline; more than one entry if they disagree."""
+        return frozenset(row.is_baseline for row in self.rows.values())
 
     @property
     def failed(self) -> int:
@@ -223,6 +235,7 @@ def _row(value: object, *, stem: str) -> AnswerRow:
         whole=isinstance(question, int),
         category=unsurrogated(shape.get("category") or ""),
         choices=choices,
+        is_baseline=shape.get("is_baseline"),
         indices=_indices([choice.get("index") for choice in value["choices"]]),
         meta={**meta, "choices": extra} if any(extra) else meta,
     )

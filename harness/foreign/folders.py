@@ -1,9 +1,9 @@
-"""Where imports end up: a folder that is a run, or a folder with a results document. Whole or not at all."""
+"""Where imports and exports end up: in a folder that is new or empty. Whole or not at all."""
 
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from draftboard.errors import UserError
@@ -11,7 +11,16 @@ from draftboard.files import cannot_write, write_atomic
 from draftboard.results import Results
 from draftboard.results_file import document, encode
 
-__all__ = ["RESULTS", "file_names", "refuse_existing", "refuse_results", "results_in", "whole_folder", "write_results"]
+__all__ = [
+    "RESULTS",
+    "file_names",
+    "refuse_existing",
+    "refuse_results",
+    "results_in",
+    "whole_folder",
+    "write_files",
+    "write_results",
+]
 
 RESULTS = "results.json"
 """What stands in a folder of imported results instead of plan.json."""
@@ -38,7 +47,7 @@ def refuse_results(path: Path, verb: str) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise UserError if something is there already: an import never overwrites."""
+    """Raise UserError if something is there already: neither an import nor an export overwrites."""
     advice = "Choose another --out, or delete it."
     if (path / "plan.json").is_file():
         raise UserError("holds a run already", where=str(path), advice=advice)
@@ -56,9 +65,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
     Raises UserError if something is at `path` already, or if it cannot be written.
     """
     refuse_existing(path)
+    beside = path if path.is_dir() else path.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+        beside.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=beside, prefix=f".{path.name}.", suffix=".tmp"))
     except OSError as error:
         raise cannot_write(path, error) from error
     try:
@@ -66,19 +76,39 @@ def whole_folder(path: Path) -> Iterator[Path]:
         inner.mkdir()
         yield inner
         try:
-            if path.is_dir():
-                path.rmdir()
-            inner.replace(path)
+            _settle(inner, path)
         except OSError as error:
             raise cannot_write(path, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def _settle(made: Path, path: Path) -> None:
+    if not path.is_dir():
+        made.replace(path)
+        return
+    # An empty folder may be a mount or the one that the command stands in, and cannot be replaced. A run's plan is
+    # what makes it a run, so it comes last.
+    moved: list[Path] = []
+    try:
+        for part in sorted(made.iterdir(), key=lambda part: part.name == "plan.json"):
+            moved.append(part.replace(path / part.name))
+    except OSError:
+        for part in moved:
+            shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+        raise
+
+
+def write_files(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Make `path` a folder with these files, by their paths inside it. Raises UserError if something is there."""
+    with whole_folder(path) as folder:
+        for name, data in contents.items():
+            write_atomic(folder / name, data)
+
+
 def write_results(path: Path, results: Results) -> None:
     """Make `path` a folder with this results document. Raises UserError if something is there already."""
-    with whole_folder(path) as folder:
-        write_atomic(folder / RESULTS, encode(document(results)))
+    write_files(path, {RESULTS: encode(document(results))})
 
 
 def file_names(labels: Iterable[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from draftboard.records import Cell, SampleRecord, Turn, sample_record
 from draftboard.store import CELLS, create_run
 from draftboard.suites import Suite, load_suite
 from draftboard.suites.spec_bench import DOMAINS
+from draftboard.wording import named
 
 __all__ = ["META", "ImportedRun", "baseline_of", "import_spec_bench"]
 
@@ -79,10 +80,14 @@ def import_spec_bench(
         *(note for method in methods for note in method.notes),
         *_choice_notes(methods),
         *_unmatched(methods, chosen),
+        *(f"{method.label} is marked as the baseline, but {chosen} was named" for method in _marked(methods, chosen)),
         *notes,
     ]
     if not chosen:
-        notes.append("no method is plain decoding (one token in every step): no speedups; name it with --baseline")
+        notes.append(
+            "no baseline is marked, and no method is plain decoding (one token in every step): no speedups; name it "
+            "with --baseline"
+        )
     cells = [cell for method in methods for cell in _cells(method, count_tokens)]
     plan = _plan(methods, chosen, suite, samples, model=model, tokenizer=tokenizer)
     plan["imported"] = {"format": "spec-bench", "files": [_describe(answers) for answers in read], "notes": notes}
@@ -95,22 +100,40 @@ def import_spec_bench(
     return ImportedRun(path=out, baseline=chosen, methods=tuple(methods), notes=tuple(notes))
 
 
-def baseline_of(methods: Sequence[MethodAnswers], named: str | None) -> str:
-    """Return the label of the baseline: the one named, else the one whose steps all give one token, else nothing.
+def baseline_of(methods: Sequence[MethodAnswers], baseline: str | None) -> str:
+    """Return the label of the baseline: the one named, else the one that its rows mark as such, else the one whose
+    steps all give one token, else nothing.
 
-    Names are not guessed by. Raises UserError for a name that no method has, and for several that are plain decoding.
+    Names are not guessed by. Raises UserError for a name that no method has, for marks that contradict each other, and
+    for several methods that are plain decoding.
     """
     labels = [method.label for method in methods]
-    if named is not None:
-        if named not in labels:
-            raise UserError(f"no method is called {named!r}; there are: {', '.join(labels)}", where="--baseline")
-        return named
-    plain = [method.label for method in methods if method.is_plain]
+    if baseline is not None:
+        if baseline not in labels:
+            raise UserError(f"no method is called {baseline!r}; there are: {named(labels)}", where="--baseline")
+        return baseline
+    marked = [method.label for method in _marked(methods)]
+    torn = [method.label for method in _marked(methods) if len(method.marks) > 1]
+    if torn or len(marked) > 1:
+        several = [f"several methods are marked: {named(marked)}"] if len(marked) > 1 else []
+        raise UserError(
+            "the files do not agree on which answers are the baseline's",
+            problems=(*several, *(f"{label}: marked in some of its rows only" for label in torn)),
+            advice="Name the baseline with --baseline.",
+        )
+    if marked:
+        return marked[0]
+    # A method that its own file says is not the baseline may still have drafted nothing.
+    plain = [method.label for method in methods if method.is_plain and False not in method.marks]
     if len(plain) > 1:
         raise UserError(
-            f"several methods are plain decoding: {', '.join(plain)}", advice="Name the baseline with --baseline."
+            f"several methods are plain decoding: {named(plain)}", advice="Name the baseline with --baseline."
         )
     return plain[0] if plain else ""
+
+
+def _marked(methods: Sequence[MethodAnswers], but: str = "") -> list[MethodAnswers]:
+    return [method for method in methods if True in method.marks and method.label != but]
 
 
 def _samples(methods: Sequence[MethodAnswers], suite: Suite | None) -> tuple[list[SampleRecord], list[str]]:

@@ -1,7 +1,8 @@
 """A run written as Spec-Bench answer files, one per method, for its own scripts to read (suites-and-scoring 10.1).
 
 An entry of `accept_lengths` is what the sequence grew by: the prefill's token as an entry of its own, then every step.
-Which entry is the prefill's stands in a field that the original does not know, so that importing is exact.
+Which entry is the prefill's, and whether a row is the baseline's, stands in fields that the original does not know, so
+that importing is exact.
 """
 
 import json
@@ -12,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from draftboard.errors import UserError
-from draftboard.files import write_atomic
-from draftboard.foreign.answers import PREFILL_EMITS
-from draftboard.foreign.folders import file_names
+from draftboard.foreign.answers import IS_BASELINE, PREFILL_EMITS
+from draftboard.foreign.folders import file_names, write_files
+from draftboard.plan import BASELINE
 from draftboard.records import Cell, SampleRecord, Turn
 from draftboard.store import StoredRun
 
@@ -35,39 +36,51 @@ class Exported:
 def export_spec_bench(run: StoredRun, out: Path) -> Exported:
     """Write `<label>.jsonl` of every method into folder `out`: rows in ascending order of ids, failed cells left out.
 
-    Raises UserError when nothing in the run ended without error, or a file cannot be written.
+    Raises UserError when nothing in the run ended without error, something is at `out`, or it cannot be written.
     """
     labels = [str(table["label"]) for table in run.plan["methods"]]
     names = file_names(labels)
     ids, notes = question_ids(run.samples)
     order = sorted(run.samples, key=lambda sample: (isinstance(ids[sample.key], str), ids[sample.key]))
     stamp = _stamp(run)
-    contents: dict[Path, bytes] = {}
+    baseline = run.plan.get("baseline", BASELINE)
+    contents: dict[str, bytes] = {}
     for label in labels:
         cells = good_cells(run, label)
         left = sum(cell.method == label for cell in run.cells) - sum(len(found) for found in cells.values())
         if left:
             notes.append(f"{label}: {left} cell(s) that failed, were skipped or measure no decoding are left out")
         rows = [
-            _row(label, ids[sample.key], sample, cells[sample.key], stamp) for sample in order if sample.key in cells
+            _row(
+                label,
+                ids[sample.key],
+                sample,
+                cells[sample.key],
+                stamp,
+                is_baseline=label == baseline if baseline else None,
+            )
+            for sample in order
+            if sample.key in cells
         ]
         bare = sum(not turn.steps for found in cells.values() for cell in found for turn in cell.turns)
         if bare:
             notes.append(f"{label}: {bare} turn(s) without recorded steps have no accept_lengths")
         if rows:
-            contents[out / f"{names[label]}.jsonl"] = b"".join(rows)
+            contents[f"{names[label]}.jsonl"] = b"".join(rows)
         else:
             notes.append(f"{label}: no cell ended without error, so there is no file")
-    return write_all(run, contents, notes)
+    return write_all(run, out, contents, notes)
 
 
-def write_all(run: StoredRun, contents: Mapping[Path, bytes], notes: Iterable[str]) -> Exported:
-    """Write the files of an export. Raises UserError if there are none, because no cell of the run is good."""
+def write_all(run: StoredRun, out: Path, contents: Mapping[str, bytes], notes: Iterable[str]) -> Exported:
+    """Make folder `out` with the files of an export, by their paths inside it; whole or not at all.
+
+    Raises UserError if there are none, because no cell of the run is good, and if something is at `out` already.
+    """
     if not contents:
         raise UserError("no cell of this run ended without error", where=str(run.path))
-    for path, data in contents.items():
-        write_atomic(path, data)
-    return Exported(paths=tuple(contents), notes=tuple(notes))
+    write_files(out, contents)
+    return Exported(paths=tuple(out / name for name in contents), notes=tuple(notes))
 
 
 def good_cells(run: StoredRun, label: str) -> dict[str, list[Cell]]:
@@ -101,8 +114,17 @@ def _is_whole(text: str) -> bool:
     return str(int(text)) == text and int(text) < _LARGEST
 
 
-def _row(label: str, question: int | str, sample: SampleRecord, cells: Iterable[Cell], stamp: float) -> bytes:
-    row = {
+def _row(
+    label: str,
+    question: int | str,
+    sample: SampleRecord,
+    cells: Iterable[Cell],
+    stamp: float,
+    *,
+    is_baseline: bool | None,
+) -> bytes:
+    """`is_baseline` is None where the run has no baseline."""
+    row: dict[str, Any] = {
         "question_id": question,
         "category": sample.category,
         "answer_id": sha256(f"{label}\0{sample.key}".encode()).hexdigest()[:22],
@@ -110,6 +132,8 @@ def _row(label: str, question: int | str, sample: SampleRecord, cells: Iterable[
         "choices": [_choice(cell) for cell in cells],
         "tstamp": stamp,
     }
+    if is_baseline is not None:
+        row[IS_BASELINE] = is_baseline
     return (json.dumps(row, allow_nan=False) + "\n").encode("ascii")
 
 

@@ -13,10 +13,8 @@ from statistics import fmean
 from typing import Any
 
 import draftboard
-from draftboard.errors import UserError
-from draftboard.files import write_atomic
 from draftboard.foreign.folders import file_names
-from draftboard.foreign.spec_bench_export import Exported, entries, good_cells, question_ids
+from draftboard.foreign.spec_bench_export import Exported, entries, good_cells, question_ids, write_all
 from draftboard.foreign.specdec_bench import ACCEPTANCE, CONFIGURATION, RESPONSES, TIMING
 from draftboard.records import Cell, SampleRecord, Turn
 from draftboard.store import StoredRun
@@ -30,13 +28,13 @@ _END_UNKNOWN = "the file it was imported from does not say which answers ended b
 def export_specdec_bench(run: StoredRun, out: Path) -> Exported:
     """Write a directory per method into `out`; its files hold one result per round, the last round last.
 
-    Raises UserError when nothing in the run ended without error, or a file cannot be written.
+    Raises UserError when nothing in the run ended without error, something is at `out`, or it cannot be written.
     """
     samples = {sample.key: sample for sample in run.samples}
     labels = [str(table["label"]) for table in run.plan["methods"]]
     names = file_names(labels)
     ids, notes = question_ids(run.samples)
-    paths: list[Path] = []
+    files: dict[str, bytes] = {}
     for label in labels:
         by_round: dict[int, list[Cell]] = defaultdict(list)
         for cell in (cell for cells in good_cells(run, label).values() for cell in cells):
@@ -48,7 +46,6 @@ def export_specdec_bench(run: StoredRun, out: Path) -> Exported:
         turns = [turn for group in cells for cell in group for turn in cell.turns]
         if any(not turn.finish for turn in turns):
             notes.append(f"{label}: {_END_UNKNOWN}")
-        folder = out / names[label]
         contents = {
             ACCEPTANCE: _results(acceptance(group, samples, ids) for group in cells),
             TIMING: _results(timing(group) for group in cells),
@@ -57,11 +54,8 @@ def export_specdec_bench(run: StoredRun, out: Path) -> Exported:
         }
         for name, data in contents.items():
             if data is not None:
-                write_atomic(folder / name, data)
-                paths.append(folder / name)
-    if not paths:
-        raise UserError("no cell of this run ended without error", where=str(run.path))
-    return Exported(paths=tuple(paths), notes=tuple(notes))
+                files[f"{names[label]}/{name}"] = data
+    return write_all(run, out, files, notes)
 
 
 def chunks(turn: Turn) -> list[int]:

@@ -23,19 +23,19 @@ __all__ = ["aggregates", "export_vllm"]
 def export_vllm(run: StoredRun, out: Path) -> Exported:
     """Write `<label>.json` of every method into folder `out`.
 
-    Raises UserError when nothing in the run ended without error, or a file cannot be written.
+    Raises UserError when nothing in the run ended without error, something is at `out`, or it cannot be written.
     """
     labels = [str(table["label"]) for table in run.plan["methods"]]
     names = file_names(labels)
-    contents: dict[Path, bytes] = {}
+    contents: dict[str, bytes] = {}
     notes: list[str] = []
     for label in labels:
         content = aggregates(run, label)
         if content:
-            contents[out / f"{names[label]}.json"] = (json.dumps(content, allow_nan=False) + "\n").encode("ascii")
+            contents[f"{names[label]}.json"] = (json.dumps(content, allow_nan=False) + "\n").encode("ascii")
         else:
             notes.append(f"{label}: no cell ended without error, so there is no file")
-    return write_all(run, contents, notes)
+    return write_all(run, out, contents, notes)
 
 
 def aggregates(run: StoredRun, label: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from draftboard.measures.latency import latency_figures
 from draftboard.measures.machine import machine_figures
 from draftboard.measures.pairing import Pair, Pairing, pair_up
 from draftboard.measures.positions import positions
-from draftboard.measures.quality import quality_figures, score_counts
+from draftboard.measures.quality import quality_figures, score_counts, skipped_quality, truncated_rate
 from draftboard.measures.shares import cost_figures, forecast, share_figures
 from draftboard.measures.spec_bench import SpecBenchSpeed, SpeedRow, spec_bench_figures, spec_bench_speed
 from draftboard.measures.speed import gap_between, over_domains, rates, sample_weighted, speedups
@@ -36,7 +36,9 @@ __all__ = [
     "sample_weighted",
     "score_counts",
     "share_figures",
+    "skipped_quality",
     "spec_bench_figures",
     "spec_bench_speed",
     "speedups",
+    "truncated_rate",
 ]

@@ -71,5 +71,6 @@ def test_bench_foreign_import_of_an_answer_file(benchmark: Any, files: list[Path
 def test_bench_foreign_export_of_two_methods(benchmark: Any, files: list[Path], tmp_path: Path) -> None:
     import_spec_bench(files, tmp_path / "run")
     run = read_run(tmp_path / "run")
-    done = benchmark(lambda: export_spec_bench(run, tmp_path / "out"))
+    numbers = count()
+    done = benchmark(lambda: export_spec_bench(run, tmp_path / f"out-{next(numbers)}"))
     assert len(done.paths) == 2

@@ -87,6 +87,52 @@ def test_overall_is_the_geometric_mean_over_domains_and_beside_it_the_other_mean
     assert value(found.overall, "speedup_pooled") == pytest.approx(10.0 / 9.25)
 
 
+def test_the_predicted_decode_speedup_agrees_with_the_pooled_one_and_not_with_the_mean_over_domains():
+    cells = []
+    for sample, tokens, drafts in (("1", 9, 3), ("2", 91, 1)):
+        steps = tokens - 1
+        # A step takes 10 ms in both arms; in the first domain each of the method's keeps four tokens.
+        cells.append(cell("autoregressive", sample, timed(tokens, steps)))
+        cells.append(cell("m", sample, timed(tokens, steps // (drafts + 1), drafts)))
+    found = method_of(stored(cells, domains={"1": "qa", "2": "rag"}))
+    measured = value(found.overall, "speedup_decode_pooled")
+    assert measured == pytest.approx((8 + 90) / (2 + 45))
+    assert value(found.overall, "predicted_decode_speedup") == pytest.approx(measured)
+    assert value(found.overall, "speedup_decode") == pytest.approx((4 * 2) ** 0.5)
+
+
+def timed(tokens, steps, drafts=0):
+    """A turn of equal steps of 10 ms behind a first token."""
+    columns = ((drafts, drafts, drafts + 1),) * steps
+    return turn(range(tokens), steps / 100, steps=columns, ends=[(i + 1) / 100 for i in range(steps)], times=(1, 8, 1))
+
+
+def test_answers_cut_by_a_limit_are_counted_by_domain():
+    ended = turn((1, 2, 3), finish="eos")
+    cells = [cell("m", "1", turn(), ended), cell("m", "2", turn(finish="window")), cell("m", "3", ended)]
+    domains = method_of(stored(cells, domains={"1": "chat", "2": "qa", "3": "rag"})).domains
+    shares = {name: domain.figures["truncated_rate"] for name, domain in domains.items()}
+    assert shares == {
+        "chat": Figure(value=0.5, n=2),
+        "qa": Figure(value=1.0, n=1),
+        "rag": Figure(value=0.0, n=1),
+    }
+
+
+def test_a_method_that_was_not_asked_says_why_it_has_no_score():
+    score = ScoreRecord(
+        method="autoregressive",
+        domain="mmlu",
+        repeat=0,
+        scores=Scores(scorer="letter", signature="s", values={"accuracy": Value(value=0.5, n=1)}),
+    )
+    skipped = cell("m", "1", status="skipped", reason="only the baseline is asked")
+    cells = [cell("autoregressive", "1", turn(finish="choice")), skipped]
+    figures = method_of(stored(cells, domains={"1": "mmlu"}, scores=[score])).domains["mmlu"].figures
+    for name in ("accuracy", "truncated_rate"):
+        assert (figures[name].value, figures[name].reason) == (None, "skipped: only the baseline is asked")
+
+
 def test_means_of_samples_weigh_samples_and_not_turns_or_rounds():
     cells = [
         # 10 tokens/s over both turns, whose own rates are 100 and 5.5.
@@ -252,15 +298,15 @@ def test_every_figure_is_named_in_the_table_of_metrics_and_every_name_is_a_figur
     found = method_of(complete())
     produced = {name for figures in (found.overall, found.domains["qa"].figures) for name in figures}
     measured = {name for name, m in METRICS.items() if m.kind in ("speed", "acceptance", "time", "machine")}
-    assert produced == measured
+    assert produced - {"truncated_rate"} == measured
     assert all(figure.value is not None for figure in found.overall.values()), found.overall
-    assert {metric(name).kind for name in produced} == {"speed", "acceptance", "time", "machine"}
+    assert {metric(name).kind for name in found.overall} == {"speed", "acceptance", "time", "machine"}
 
 
 def test_samples_for_quality_only_are_in_no_speed_or_acceptance_figure():
     run = complete()
     found = method_of(run)
-    assert set(found.domains["mmlu"].figures) == {"accuracy", "mean_words"}
+    assert set(found.domains["mmlu"].figures) == {"accuracy", "mean_words", "truncated_rate"}
     assert found.domains["mmlu"].score_counts == {"answers": 1, "unparsed": 1, "rule:none": 1}
     assert found.domains["mmlu"].positions == {}
     assert found.domains["mmlu"].samples == 1
@@ -278,7 +324,7 @@ def test_samples_for_quality_only_are_in_no_speed_or_acceptance_figure():
 def test_the_baseline_against_itself_is_exactly_one_by_every_count():
     base = method_of(complete(), "autoregressive")
     names = [name for name in base.overall if name.startswith("speedup") and name != "speedup_specbench"]
-    assert len(names) == 10
+    assert len(names) == 11
     assert {base.overall[name].value for name in names} == {1.0}
     # The script counts its baseline's text again, less one a turn: here exactly what was kept.
     assert base.overall["speedup_specbench"].value == 1.0

@@ -72,6 +72,17 @@ def test_show_json_is_one_strict_document_and_equals_the_rendered_one(cli, run, 
         assert ours["methods"] == theirs["methods"]
 
 
+def test_the_table_at_the_end_of_a_run_opens_with_its_verdict(cli, run, tmp_path):
+    told = run("--warmup", "none")
+    reasons = json.loads((tmp_path / "run" / "verdict.json").read_text(encoding="utf-8"))["reasons"]
+    assert "nothing was warmed up before timing" in reasons
+    expected = [f"not valid for claims: {reason}" for reason in reasons]
+    assert told.out.splitlines()[1 : 1 + len(reasons)] == expected
+    shown = cli("show", tmp_path / "run")
+    assert shown.out.splitlines()[: 1 + len(reasons)] == told.out.splitlines()[: 1 + len(reasons)]
+    assert all(line in shown.err for line in expected)
+
+
 def test_run_says_how_to_go_on_and_never_overwrites(run, tmp_path):
     assert run("--warmup", "none").code == 0
     told = run("--warmup", "none")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from draftboard.conditions import conditions, notes
+from draftboard.conditions import caveats, conditions, notes
 from draftboard.store import StoredRun
 
 PLAN = {
@@ -58,6 +58,17 @@ def test_what_departs_from_the_default_is_shown():
     assert not {"history", "part"} & set(conditions(stored({"history": "live", "part": "all"})))
 
 
+def test_a_selection_is_shown_where_one_was_made():
+    chosen = {"category": ["qa", "rag"], "ids": "mine.txt", "limit": 2, "max_prompt_tokens": 512}
+    assert {name: value for name, value in conditions(stored(chosen)).items() if name not in conditions(stored())} == {
+        "categories": "qa, rag",
+        "ids": "mine.txt",
+        "limit": "2 per domain",
+        "max prompt tokens": "512",
+    }
+    assert conditions(stored({"category": [], "ids": None, "limit": None})) == conditions(stored())
+
+
 def test_an_import_shows_its_files_and_no_made_up_conditions():
     unknown = dict.fromkeys(("sampling", "max_new_tokens", "seed", "threads", "tokenizer"))
     plan = {
@@ -75,7 +86,9 @@ def test_an_import_shows_its_files_and_no_made_up_conditions():
 
 def test_notes_gather_what_a_reader_has_to_know():
     run = stored(warnings=("dropped a line",), verdict={"valid": False, "reasons": ["only 2 samples"]})
-    assert notes(run) == ("dropped a line", "s: two rows left out", "not valid for claims: only 2 samples")
+    assert notes(run) == ("dropped a line", "s: two rows left out")
+    assert caveats(run) == ("not valid for claims: only 2 samples",)
+    assert caveats(stored(verdict={"valid": True, "reasons": []})) == caveats(stored()) == ()
 
 
 def test_only_a_run_of_ours_can_be_gone_on_with(tmp_path):
@@ -84,7 +97,7 @@ def test_only_a_run_of_ours_can_be_gone_on_with(tmp_path):
     sample = SampleRecord(key="s/1", suite="s", sample_id="1", domain="qa", category="qa", turns=["?"])
     run = stored({"suites": []})
     unfinished = StoredRun(path=tmp_path, plan=run.plan, environment={}, samples=[sample], cells=[])
-    assert notes(unfinished) == ("unfinished: 0 of 2 cells; go on with draftboard run --resume",)
+    assert caveats(unfinished) == ("unfinished: 0 of 2 cells; go on with draftboard run --resume",)
     plan = {**run.plan, "imported": {"format": "x", "notes": ["m lacks 1 question"]}}
     foreign = StoredRun(path=tmp_path, plan=plan, environment={}, samples=[sample], cells=[])
-    assert notes(foreign) == ("m lacks 1 question",)
+    assert (notes(foreign), caveats(foreign)) == (("m lacks 1 question",), ())

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from draftboard.errors import UserError
+
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -184,6 +186,41 @@ def test_nothing_is_overwritten(cli, answers, tmp_path: Path):
         told = cli("import", form, *answers, "-o", tmp_path / "run")
         assert told.code == 2
         assert "holds a run already" in told.err
+
+
+@pytest.mark.parametrize("form", ["spec-bench", "specdec-bench", "vllm"])
+def test_an_export_overwrites_nothing_and_leaves_nothing_half_written(cli, answers, tmp_path: Path, monkeypatch, form):
+    assert cli("import", "spec-bench", *answers, "-o", tmp_path / "run").code == 0
+    out, note = tmp_path / "files", tmp_path / "note.txt"
+    assert cli("export", form, tmp_path / "run", "-o", out).code == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    note.write_text("mine")
+    for place, why in ((out, "is not empty"), (note, "is a file"), (tmp_path / "run", "holds a run already")):
+        told = cli("export", form, tmp_path / "run", "-o", place)
+        assert told.code == 2
+        assert why in told.err
+        assert "Choose another --out, or delete it." in told.err
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert note.read_text() == "mine"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert cli("export", form, tmp_path / "run", "-o", empty).code == 0
+    assert {path.relative_to(empty) for path in empty.rglob("*") if path.is_file()} == {
+        path.relative_to(out) for path in before
+    }
+    written = []
+
+    def full(path, data):
+        if written:
+            raise UserError("cannot be written: No space left on device", where=str(path))
+        written.append(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    monkeypatch.setattr("draftboard.foreign.folders.write_atomic", full)
+    assert cli("export", form, tmp_path / "run", "-o", tmp_path / "half" / "way").code == 2
+    assert written
+    assert list((tmp_path / "half").iterdir()) == []
 
 
 def test_case_9_all_four_averages_by_their_names(cli, tmp_path: Path):

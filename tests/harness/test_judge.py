@@ -57,6 +57,59 @@ def test_open_answers_get_marks_by_turn_once(run, cli, judge, tmp_path, rows):
     assert "judgements" not in cli("show", tmp_path / "run", "--json").out
 
 
+def test_what_was_asked_now_is_told_from_what_was_kept(run, cli, judge, tmp_path, rows):
+    assert run("--temperature", "1", *LIGHT).code == 0
+    asked = (tmp_path / "run", "--name", "order", "--command", judge())
+    assert cli("judge", *asked).err == "draftboard: 2 questions asked now, 0 marks kept from earlier calls\n"
+    told = cli("judge", *asked, "--json")
+    assert told.err == "draftboard: 0 questions asked now, 2 marks kept from earlier calls\n"
+    assert (told.json["asked"], told.json["kept"]) == (0, 2)
+    lines = (tmp_path / "run" / "generations.jsonl").read_text().splitlines()
+    changed = [json.loads(line) for line in lines]
+    next(row for row in changed if row["sample"] == "jsonl/4")["turns"][0]["text"] = "another answer"
+    (tmp_path / "run" / "generations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed))
+    told = cli("judge", *asked)
+    assert told.err == "draftboard: 1 question asked now, 1 mark kept from earlier calls\n"
+    assert told.out == "autoregressive · chat: 1.33 of 10 (n=2)\n"
+    assert len(rows(tmp_path / "run" / "judgements.jsonl")) == 3
+    assert cli("judge", *asked).out == told.out
+
+
+def test_another_judge_under_the_same_name_is_refused(run, cli, judge, tmp_path, rows):
+    assert run("--temperature", "1", *LIGHT).code == 0
+    where = tmp_path / "run" / "judgements.jsonl"
+    first = judge()
+    assert cli("judge", tmp_path / "run", "--name", "j", "--command", first + " --key SECRET").code == 0
+    kept = where.read_bytes()
+    assert b"SECRET" not in kept
+    assert str(tmp_path).encode() not in kept
+    for other in (("--command", first), ("--endpoint", "http://127.0.0.1:9/judge?key=SECRET")):
+        for more in ((), ("--scored-too",), ("--against", "autoregressive")):
+            told = cli("judge", tmp_path / "run", "--name", "j", *other, *more)
+            assert told.code == 2
+            assert "the marks of 'j' were made with another judge" in told.err
+            assert "Give this judge another --name" in told.err
+            assert "SECRET" not in told.err
+    assert where.read_bytes() == kept
+    assert cli("judge", tmp_path / "run", "--name", "k", "--command", first).code == 0
+    # The same words with other blanks are the same command.
+    again = cli("judge", tmp_path / "run", "--name", "j", "--command", f" {first}   --key 'SECRET'")
+    assert again.err == "draftboard: 0 questions asked now, 2 marks kept from earlier calls\n"
+    assert {row["made_with"][:8] for row in rows(where)} == {"command "}
+
+
+def test_a_command_that_gave_no_mark_does_not_hold_the_name(run, cli, judge, ask, tmp_path):
+    assert run(*LIGHT, suite=ask([{"question_id": 1, "turns": ["the ferry"]}])).code == 0
+    broken = judge() + " now"
+    judge("raise SystemExit(3)")
+    assert cli("judge", tmp_path / "run", "--name", "j", "--command", broken).code == 1
+    mended = judge()
+    for asked in (1, 0):
+        told = cli("judge", tmp_path / "run", "--name", "j", "--command", mended)
+        assert told.out == "autoregressive · default: 1.00 of 10 (n=1)\n"
+        assert (told.code, told.err.split()[1]) == (0, str(asked))
+
+
 def test_what_equals_the_baseline_needs_no_judge(run, cli, judge, tmp_path):
     assert run("--method", "pld", *LIGHT).code == 0
     told = cli("judge", tmp_path / "run", "--name", "order", "--command", judge())

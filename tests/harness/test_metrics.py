@@ -47,3 +47,19 @@ def test_every_measured_metric_is_defined_on_its_page():
     measured = [name for name, known in METRICS.items() if not known.kind.startswith("quality")]
     assert len(measured) > 50
     assert [name for name in measured if f"`{name}`" not in page] == []
+
+
+def test_every_description_stands_alone():
+    told = [known.about for known in METRICS.values()]
+    assert sorted(told) == sorted(set(told))
+    for text in told:
+        assert not text.startswith(("the same", "else ", "of ", "from ", "behind ", "F1, ")), text
+        assert text == text.strip().rstrip("."), text
+
+
+def test_the_list_names_and_describes_every_metric(cli):
+    lines = cli("list", "metrics").out.splitlines()
+    assert [line.split()[0] for line in lines] == list(METRICS)
+    assert any("ROUGE-L: ROUGE-L F1, mean over samples, 0-100  (kind: quality)" in line for line in lines)
+    rows = {row["name"]: row for row in cli("list", "metrics", "--json").json}
+    assert rows["ttft_p95_s"]["about"] == "TTFT, p95: time to first token over requests, 95th percentile"

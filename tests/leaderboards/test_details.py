@@ -162,3 +162,11 @@ def test_details_make_the_board_where_they_are_all_there_is():
     assert (table.key, table.level) == ("acceptance-names", "main")
     rates = overall("y", tokens_per_s=20.0, tokens_per_s_mean_of_samples=19.0, itl_uniform_mean_s=0.05)
     assert [(table.key, table.level) for table in boards(group_of(rates))] == [("rates", "main"), ("latency", "main")]
+
+
+def test_a_prediction_stands_beside_the_measured_value_of_its_kind(table_of):
+    overall_of = {"speedup": 1.2, "speedup_decode": 1.7, "speedup_decode_pooled": 1.31, "predicted_decode_speedup": 1.3}
+    table = table_of(group_of(overall("x", **overall_of)), "time")
+    found = {row.method: (row.detail, row.cells[0].text) for row in table.rows}
+    assert found["Decode speedup, predicted"] == ("pooled", "1.30×")
+    assert found["Decode speedup, measured"] == ("pooled", "1.31×")

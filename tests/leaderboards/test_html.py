@@ -205,3 +205,12 @@ def test_sorting_keeps_missing_values_last_in_either_direction(tmp_path, board):
     assert first == "tss[pld];a|b*c*;samd[token_recycling];autoregressive;partial"
     assert down == first
     assert up == "autoregressive;a|b*c*;samd[token_recycling];tss[pld];partial"
+
+
+def test_what_keeps_a_group_from_a_claim_stands_directly_under_its_title(page, board):
+    group = replace(board.groups[0], caveats=("not valid for claims: <b>few</b>", "unfinished: 1 of 2 cells"))
+    text = html(replace(board, groups=(group,)))
+    texts = [part.strip() for part in page(text).texts if part.strip()]
+    title = texts.index("tiny · mini · cpu")
+    assert texts[title + 1 : title + 3] == ["not valid for claims: <b>few</b>", "unfinished: 1 of 2 cells"]
+    assert 'class="caveats"' not in html(board)

@@ -1,5 +1,6 @@
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,10 @@ def test_many_footnotes_are_numbered_to_the_end():
 
 def test_no_groups_still_make_a_document():
     assert "No results." in markdown(Results(groups=()))
+
+
+def test_what_keeps_a_group_from_a_claim_stands_directly_under_its_title(board):
+    group = replace(board.groups[0], caveats=("not valid for claims: x|y", "unfinished: 1 of 2 cells"))
+    blocks = markdown(Results(groups=(group,))).split("\n\n")
+    assert blocks[1] == "## tiny · mini · cpu"
+    assert blocks[2] == "> [!WARNING]\n> - not valid for claims: x\\|y\n> - unfinished: 1 of 2 cells"

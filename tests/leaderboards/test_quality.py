@@ -131,3 +131,68 @@ def test_no_quality_at_all_makes_no_table(spec_bench, table_of):
     bare = replace(spec_bench, methods=(spec_bench.methods[1],))
     assert table_of(bare, "quality") is None
     assert table_of(bare, "quality-details") is None
+
+
+def test_methods_that_wrote_the_same_stand_with_the_baseline(table_of, notes_of):
+    scores = {"a": {"bleu": 30.0, "chrf": 50.0}}
+    names = ("autoregressive", "same", "text")
+    same = [
+        method_with(name, scores, output) for name, output in zip(names, ("", "identical", "text-equal"), strict=True)
+    ]
+    lossy = method_with("lossy", {"a": {"bleu": 28.0, "chrf": 50.0}}, "lossy", lossless=False)
+    odd = method_with("odd", {"a": {"bleu": 29.0, "chrf": 50.0}}, "identical")
+    for key, methods in (("quality", (*same, lossy, odd)), ("quality", same), ("quality-details", (*same, lossy))):
+        if key == "quality-details":
+            methods = [replace(method, domains=with_counts(method)) for method in methods]
+        table = table_of(group_of(*methods), key)
+        heads = table.rows if table.sortable else table.columns
+        shown = [head.method if table.sortable else head.title for head in heads]
+        assert shown == [name for name in ("autoregressive", "lossy", "odd") if name in [m.method for m in methods]]
+        assert "and 2 with identical output" in heads[0].detail
+        assert notes_of(table, heads[0]) == [
+            "also the figures of same, text: output identical to that of autoregressive"
+        ]
+        assert (table.columns[0] if table.sortable else table.rows[0]).detail == "n=40"
+
+
+def with_counts(method):
+    return {name: replace(domain, score_counts={"answers": 40}) for name, domain in method.domains.items()}
+
+
+def test_answers_cut_by_the_limit_are_told_with_every_score_they_touch(table_of, cell_of, notes_of):
+    def method(name, cut, **about):
+        scores = {"a": {"accuracy": 0.25, "mean_words": 9.0}, "b": {"accuracy": 0.75}, "chat": {}}
+        shares = {"a": cut, "b": 0.0, "chat": 1.0}
+        made = method_with(name, scores, **about)
+        return replace(
+            made,
+            domains={
+                key: replace(domain, figures={**domain.figures, "truncated_rate": Figure(value=shares[key], n=40)})
+                for key, domain in made.domains.items()
+            },
+        )
+
+    plain = method("autoregressive", 0.75)
+    table = table_of(group_of(plain, method("x", 0.75, output="tie-divergent")), "quality")
+    cut = "cut: ended by the limit on new tokens or the model's window, and scored as it stands, unfinished"
+    details = {column.title: column.detail for column in table.columns}
+    assert details == {"a · Accuracy": "n=40 · 30 of 40 cut", "b · Accuracy": "n=40"}
+    assert notes_of(table, cell_of(table, "x", "a · Accuracy")) == [cut]
+    assert notes_of(table, cell_of(table, "x", "b · Accuracy")) == []
+    lossy = method("x", 0.0, output="lossy", lossless=False)
+    table = table_of(group_of(plain, lossy), "quality")
+    assert cell_of(table, "autoregressive", "a · Accuracy").detail == "30 of 40 cut"
+    assert cell_of(table, "x", "a · Accuracy").detail == "Δ +0.000"
+    assert notes_of(table, cell_of(table, "x", "a · Accuracy")) == []
+    details = table_of(group_of(plain, lossy), "quality-details")
+    assert cell_of(details, "x", "a · Answers cut by the limit").text == "0.000"
+    assert cell_of(details, "x", "chat · Answers cut by the limit").text == "1.000"
+    assert not any(cell.best for row in details.rows if "cut by" in row.method for cell in row.cells)
+
+
+def test_answers_that_all_came_to_their_end_make_no_table_of_their_own(table_of):
+    ended = method_with("autoregressive", {"chat": {"truncated_rate": 0.0}})
+    assert table_of(group_of(ended), "quality-details") is None
+    cut = method_with("autoregressive", {"chat": {"truncated_rate": 0.025}})
+    assert table_of(group_of(cut), "quality-details") is not None
+    assert table_of(group_of(cut), "quality") is None

@@ -177,3 +177,40 @@ def test_groups_rank_apart_and_only_acceptance_stands_side_by_side():
     assert [column.title for column in across.columns] == ["gpu-a", "gpu-b"]
     assert [cell.text for cell in across.rows[0].cells] == ["3.00", "2.00"]
     assert acceptance_across(Results(groups=results.groups[:1])) == ()
+
+
+def test_the_baselines_comparison_with_itself_is_never_bold():
+    slower = table_of(group_of({"autoregressive": 1.0, "x": 0.9, "y": 0.8}), "speed")
+    assert not any(cell_of(slower, name, "Overall").best for name in ("autoregressive", "x", "y"))
+    faster = table_of(group_of({"autoregressive": 1.0, "x": 1.1}), "speed")
+    assert [cell_of(faster, name, "Overall").best for name in ("autoregressive", "x")] == [False, True]
+    level = table_of(group_of({"autoregressive": 1.0, "x": 1.0, "y": 0.5}), "speed")
+    assert [cell_of(level, name, "Overall").best for name in ("autoregressive", "x", "y")] == [True, True, False]
+
+
+def test_a_lead_that_is_no_comparison_with_itself_stays_bold():
+    methods = tuple(
+        MethodResult(
+            method=name,
+            overall={
+                "speedup": Figure(value=value),
+                "tokens_per_s": Figure(value=10 * value),
+                "peak_rss_bytes": Figure(value=2**30 / value),
+                "peak_rss_over_baseline_bytes": Figure(value=2**30 / value - 2**30),
+            },
+        )
+        for name, value in (("autoregressive", 1.0), ("x", 0.5))
+    )
+    group = Group(model="m", hardware="h", suite="s", methods=methods)
+    assert cell_of(table_of(group, "speed"), "autoregressive", "Tokens/s").best
+    resources = table_of(group, "resources")
+    assert cell_of(resources, "autoregressive", "Peak RSS (MiB)").best
+    assert not cell_of(resources, "autoregressive", "Peak RSS over the baseline (MiB)").best
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.2 * 2**20, "0"), (-(2.0**20), "-1"), (0.0, "0"), (-0.0, "0")])
+def test_what_rounds_to_zero_has_no_sign(value, text):
+    overall = {"speedup": Figure(value=1.0), "peak_rss_over_baseline_bytes": Figure(value=value)}
+    method = MethodResult(method="x", overall={**overall, "peak_rss_bytes": Figure(value=1.0)})
+    table = table_of(Group(model="m", hardware="h", suite="s", methods=(method,)), "resources")
+    assert table.rows[1].cells[0].text == text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.suites import Suite, SuiteError, SuiteSettings, load_suite
+from draftboard.suites import Suite, SuiteError, SuiteSettings, limited, load_suite, of_categories
 
 Write = Callable[..., Path]
 
@@ -36,8 +36,27 @@ def test_some_questions_get_answers(write: Write) -> None:
     assert suite.samples[0].references == (("Ann", "A. N."),)
     assert suite.samples[1:] == plain.samples[1:]
     assert suite.content_hash == plain.content_hash
-    (note,) = set(suite.notes) - set(plain.notes)
-    assert note.startswith("qa: 1 of 3 questions are scored, with answers from a.jsonl (sha256 ")
+    (note,) = set(suite.all_notes) - set(plain.all_notes)
+    assert note.startswith("qa: 2 of 3 questions asked are scored, with answers from a.jsonl (sha256 ")
+    assert note.endswith("…) where the suite has none; the other 1 is left out of the score")
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(1, "1 of 1 question asked is scored"), (2, "1 of 2 questions asked are scored"), (9, "1 of 3 questions asked")],
+)
+def test_the_count_is_of_the_samples_chosen(write: Write, limit: int, told: str) -> None:
+    prompts = write(
+        *({"question_id": number, "category": "qa", "turns": [f"Who is {number}?"]} for number in (1, 2, 3)),
+        {"question_id": 4, "category": "rag", "turns": ["Who?"]},
+        name="question.jsonl",
+    )
+    chosen = limited(load_suite(f"spec_bench@{prompts}"), 1, 0).samples[0].sample_id
+    suite = load(prompts, write({"question_id": int(chosen), "answers": ["Ann"]}, name="a.jsonl"))
+    (note,) = [note for note in limited(suite, limit, 0).all_notes if note.startswith("qa: ")]
+    assert told in note
+    assert ("left out" in note) == (limit > 1)
+    assert not [note for note in of_categories(suite, ["rag"]).all_notes if "a.jsonl" in note]
 
 
 def test_every_fault_is_told_with_its_line(write: Write) -> None:
@@ -88,9 +107,9 @@ def test_the_published_files(spec_bench_folder: Path, published: Callable[[str],
     assert all(sample.references == ((),) for sample in qa if sample.scorer is None)
     assert scored[0].sample_id == "321"
     assert suite.content_hash == load_suite(f"spec_bench@{spec_bench_folder}").content_hash
-    assert suite.notes == (
-        "qa: 43 of 80 questions are scored, with answers from spec_bench_qa_references_43.jsonl (sha256 "
-        "c885573c2cdf…) and not from the benchmark; the other 37 are left out of the score",
+    assert suite.all_notes == (
+        "qa: 43 of 80 questions asked are scored, with answers from spec_bench_qa_references_43.jsonl (sha256 "
+        "c885573c2cdf…) where the suite has none; the other 37 are left out of the score",
     )
 
 

@@ -70,7 +70,7 @@ def test_what_a_sample_says(
     assert (suite.name, suite.source, suite.wording_version) == (name, path.name, WORDING_VERSION)
     assert suite.content_hash == sha256(path.read_bytes()).hexdigest()
     assert suite.licence != "unknown"
-    assert re.fullmatch(r"1 samples; the published file has [\d,]+", suite.notes[0])
+    assert re.fullmatch(r"1 sample; the published file has [\d,]+", suite.notes[0])
 
 
 def test_prompts_and_references(write: Write) -> None:

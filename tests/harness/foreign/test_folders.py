@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftboard.errors import UserError
-from draftboard.foreign.folders import file_names, refuse_results, results_in, whole_folder, write_results
+from draftboard.foreign.folders import file_names, refuse_results, results_in, whole_folder, write_files, write_results
 from draftboard.results import Group, Results
 from draftboard.results_file import read_results
 
@@ -64,3 +64,27 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path):
         (folder / "a").write_text("x")
     assert (target / "a").read_text() == "x"
     assert list((tmp_path / "deep").iterdir()) == [target]
+
+
+def test_an_empty_folder_is_filled_where_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It may be a mount or the working folder, which no other can take the place of."""
+    monkeypatch.chdir(tmp_path)
+    before = tmp_path.stat().st_ino
+    write_files(Path(), {"a/b.json": b"{}", "plan.json": b"{}"})
+    assert tmp_path.stat().st_ino == before
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b.json", "plan.json"]
+
+
+def test_an_empty_folder_stays_empty_when_it_cannot_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    replace = Path.replace
+
+    def full(path: Path, target: Path) -> Path:
+        if target == tmp_path / "out" / "b":
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        write_files(tmp_path / "out", {"a/x": b"1", "b": b"2"})
+    assert list((tmp_path / "out").iterdir()) == []

@@ -1,10 +1,12 @@
 """Scores as figures: means over rounds, details named so that they stay details, counts added."""
 
-from draftboard.measures import quality_figures, score_counts
+from draftboard.measures import quality_figures, score_counts, skipped_quality, truncated_rate
 from draftboard.metrics import metric
-from draftboard.records import ScoreRecord
+from draftboard.records import Cell, ScoreRecord
 from draftboard.results import Figure
 from draftboard.scoring import Scores, Value
+
+from made_runs import imported_turn, turn
 
 
 def record(scorer="bleu", repeat=0, values=None, extras=None, counts=None):
@@ -63,3 +65,28 @@ def test_counts_add_up():
     assert score_counts(records) == {"answers": 6, "empty": 1, "rule:boxed": 2}
     assert score_counts([]) == {}
     assert quality_figures([]) == {}
+
+
+def test_the_share_of_cut_answers_pools_rounds_and_leaves_out_what_is_not_known(of):
+    turns = [
+        *of(turn(finish="length"), turn(finish="eos"), sample="1"),
+        *of(turn(finish="length"), turn(finish="window"), sample="1", repeat=1),
+        *of(turn(finish="stop"), sample="2"),
+    ]
+    assert truncated_rate(turns) == Figure(value=3 / 5, n=3)
+    unknown = of(imported_turn(kept=[1, 2]))
+    assert truncated_rate([*turns, *unknown]) == truncated_rate(turns)
+    assert truncated_rate(unknown) == Figure(value=None, n=0, reason="not recorded in the imported file")
+    assert truncated_rate([], "1 of 1 cells failed").reason == "1 of 1 cells failed"
+
+
+def test_only_what_was_skipped_altogether_has_that_for_a_reason():
+    def cells(*states):
+        return [Cell(method="m", sample=str(i), status=status, reason=why) for i, (status, why) in enumerate(states)]
+
+    records = [record(values={"bleu": value(20.0)})]
+    why = Figure(value=None, n=0, reason="skipped: too long, and 1 other reasons")
+    both = cells(("skipped", "too long"), ("skipped", "too long"), ("skipped", "not asked"))
+    assert skipped_quality(records, both) == {"truncated_rate": why, "bleu": why}
+    assert skipped_quality(records, cells(("skipped", "too long"), ("ok", ""))) == {}
+    assert skipped_quality(records, []) == {}

@@ -1,0 +1,83 @@
+"""Speedups that one file states and another one measures: the measured one is shown, the other one is told."""
+
+import pytest
+
+from draftboard.results_file import read_results
+
+from made_rows import by_name, overall, write
+
+
+def measured(method, seconds, **more):
+    return [{"method": method, "question_id": i, "new_tokens": 100, "wall_time_s": seconds, **more} for i in (1, 2)]
+
+
+PLAIN, PLD = measured("autoregressive", 4.0), measured("pld", 2.0)
+
+
+def in_domain(rows, domain):
+    return [{**row, "category": domain} for row in rows]
+
+
+def read(tmp_path, *contents):
+    paths = [write(tmp_path, rows, f"{index}.jsonl") for index, rows in enumerate(contents)]
+    return read_results(*paths).groups[0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_was_measured_is_shown_and_what_was_stated_is_told_once(tmp_path, first):
+    stated = [{"method": "pld", "speedup": 9.5}]
+    group = read(tmp_path, [*PLAIN, *PLD], stated) if first else read(tmp_path, stated, [*PLAIN, *PLD])
+    assert overall(group, "pld", "speedup").value == pytest.approx(2.0)
+    assert overall(group, "pld", "speedup_gm").value == pytest.approx(2.0)
+    assert overall(group, "pld", "speedup").n == 2
+    told = "pld: the measured speedup is shown; a stated one was given, too: 9.5 (overall)"
+    assert group.notes == (told,)
+
+
+def test_each_domain_decides_for_itself(tmp_path):
+    stated = [{"method": "pld", "speedup": {"qa": 9.5, "rag": 3.0}}, {"method": "pld", "speedup": 7.0}]
+    group = read(tmp_path, in_domain([*PLAIN, *PLD], "qa"), stated)
+    found = by_name(group)["pld"].domains
+    assert found["qa"].figures["speedup"].value == pytest.approx(2.0)
+    assert found["qa"].samples == 2
+    assert found["rag"].figures["speedup"].value == 3.0
+    assert overall(group, "pld", "speedup").value == pytest.approx(6**0.5)
+    # Over the measured domain alone it would be another workload than the mean over both.
+    assert "speedup_pooled" not in by_name(group)["pld"].overall
+    assert [note for note in group.notes if "stated one" in note] == [
+        "pld: the measured speedup is shown; a stated one was given, too: 9.5 (qa), 7 (overall)"
+    ]
+
+
+def test_measured_domains_keep_all_their_overall_figures(tmp_path):
+    rows = [*in_domain([*PLAIN, *PLD], "qa"), *in_domain([*PLAIN, *measured("pld", 1.0)], "rag")]
+    alone = read(tmp_path, rows)
+    beside = read(tmp_path, rows, [{"method": "pld", "speedup": {"qa": 9.5, "rag": 9.0}}])
+    assert by_name(beside)["pld"].overall == by_name(alone)["pld"].overall
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        PLD,
+        [{"method": "autoregressive", "acceptance_length": 1.0}, *PLD],
+        [*PLAIN, {"method": "pld", "new_tokens": None, "wall_time_s": None, "question_id": 1}],
+    ],
+)
+def test_a_stated_speedup_stands_where_none_can_be_measured(tmp_path, rows):
+    group = read(tmp_path, rows, [{"method": "pld", "speedup": 9.5}])
+    assert overall(group, "pld", "speedup").value == 9.5
+    assert not any("stated one" in note for note in group.notes)
+
+
+def test_measured_rows_that_lack_a_question_are_not_covered_up(tmp_path):
+    group = read(tmp_path, [*PLAIN, PLD[0]], [{"method": "pld", "speedup": 9.5}])
+    assert overall(group, "pld", "speedup").reason == "no speed for 1 of 2 questions of autoregressive"
+    assert any("9.5 (overall)" in note for note in group.notes)
+
+
+def test_a_missing_stated_value_and_the_baselines_own_are_not_worth_a_word(tmp_path):
+    stated = [{"method": "pld", "speedup": None}, {"method": "autoregressive", "speedup": 1.0}]
+    group = read(tmp_path, [*PLAIN, *PLD], stated)
+    assert overall(group, "pld", "speedup").value == pytest.approx(2.0)
+    assert group.notes == ()
