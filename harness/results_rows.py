@@ -5,14 +5,15 @@ Speedup is `S_pool`: seconds per token, totals over totals, over the samples of 
 has to have. Nothing is guessed: what a row does not say stays missing, with the reason.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean, geometric_mean
+from statistics import fmean, geometric_mean, stdev
 from typing import Any
 
 from draftboard.errors import UserError
-from draftboard.results import DomainResult, Figure, Group, MethodResult
+from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult
 from draftboard.row_merging import by_settings, last_of_each, notes_on_steps
 from draftboard.row_parsing import is_warm_up, parse_row, text_of
 from draftboard.row_speeds import (
@@ -33,6 +34,7 @@ __all__ = ["RowFile", "results_from_rows"]
 
 _BASELINE = "autoregressive"
 _GROUP_KEYS = ("model", "hardware", "suite", "dtype")
+_LEVEL = 0.95
 _MEANS_ONLY = "only per-sample means are known; pooling needs the steps"
 _NO_DOMAIN = "uncategorised"
 
@@ -197,15 +199,33 @@ def _stated_speedups(name: str, rows: list[Row], arms: Arms) -> dict[str, Figure
 
 
 def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[str, Figure]:
-    """Return the speedups that the files state themselves, by domain; "" is the overall one."""
-    given: dict[str, Figure] = {}
+    """Return the speedups that the files state themselves, by domain; "" is the overall one.
+
+    Those of several repeats come as their mean.
+    """
+    given: dict[str, dict[str, Figure]] = {}
     for row in rows:
         stated = {**row.speedups, row.domain: row.speedup} if row.speedup is not None else row.speedups
         for domain, number in stated.items():
-            if domain in given:
+            repeats = given.setdefault(domain, {})
+            if (repeat := row.part[-1]) in repeats:
                 notes[f"{name}: speedup stated more than once; the last one counts"] = None
-            given[domain] = _figure(number)
-    return given
+            repeats[repeat] = _figure(number)
+    return {domain: _mean_of_repeats(list(repeats.values())) for domain, repeats in given.items()}
+
+
+def _mean_of_repeats(figures: list[Figure]) -> Figure:
+    """Return the mean of repeats with Student's interval of it; the first one that has no value, if any."""
+    without = [figure for figure in figures if figure.value is None]
+    if len(figures) < 2 or without:
+        return without[0] if without else figures[0]
+    from scipy.stats import t
+
+    values = [figure.value for figure in figures if figure.value is not None]
+    mean, count = fmean(values), len(values)
+    half = float(t.ppf((1 + _LEVEL) / 2, count - 1)) * stdev(values) / math.sqrt(count)
+    interval = Interval(low=mean - half, high=mean + half, level=_LEVEL)
+    return Figure(value=mean, interval=interval, signature=f"mean of {count} repeats")
 
 
 def _over_domains(

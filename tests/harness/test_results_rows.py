@@ -81,3 +81,24 @@ def test_a_missing_stated_value_and_the_baselines_own_are_not_worth_a_word(tmp_p
     group = read(tmp_path, [*PLAIN, *PLD], stated)
     assert overall(group, "pld", "speedup").value == pytest.approx(2.0)
     assert group.notes == ()
+
+
+def test_speedups_of_several_repeats_are_a_mean_with_its_interval(tmp_path):
+    repeats = [2.0, 2.04, 1.98, 2.02, 1.96]
+    found = stated(tmp_path, *({"method": "samd", "repeat": i, "speedup": value} for i, value in enumerate(repeats)))
+    assert found.value == pytest.approx(2.0)
+    # 2.776445 is Student's t of 4 degrees at 97.5 %, 0.031623 the sample deviation.
+    half = 2.776445 * 0.0316227766 / 5**0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx((2.0 - half, 2.0 + half), rel=1e-6)
+    assert found.signature == "mean of 5 repeats"
+    twice = stated(tmp_path, {"method": "m", "speedup": 2.0}, {"method": "m", "speedup": 3.0})
+    assert (twice.value, twice.interval) == (3.0, None)
+    lacking = stated(
+        tmp_path, {"method": "m", "repeat": 0, "speedup": 2.0}, {"method": "m", "repeat": 1, "speedup": None}
+    )
+    assert (lacking.value, lacking.interval) == (None, None)
+
+
+def stated(tmp_path, *rows):
+    (group,) = read_results(write(tmp_path, list(rows))).groups
+    return group.methods[0].overall["speedup"]
