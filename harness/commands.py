@@ -17,7 +17,11 @@ from draftboard.scoring import Value
 from draftboard.store import is_run, read_run
 from draftboard.wording import counted, named
 
+TRACE_PAGES = 200
+"""Pages of traced samples that are rendered unless another number is asked for."""
+
 __all__ = [
+    "TRACE_PAGES",
     "check_command",
     "demo_command",
     "fetch_command",
@@ -65,7 +69,6 @@ def run_command(options: RunOptions, *, out: Path | None, resume: bool, where: s
 def finish_run(folder: Path) -> Group:
     """Score the run, write its verdict and return its figures."""
     from draftboard.analysis import analyse
-    from draftboard.conditions import caveats
     from draftboard.evaluation import score_run
     from draftboard.store import VERDICT, write_json
     from draftboard.verdict import judge
@@ -74,9 +77,8 @@ def finish_run(folder: Path) -> Group:
     run = replace(run, scores=score_run(run), stale_scores="")
     _tell_unscored(run.scores)
     group = analyse(run)
-    verdict = judge(run, group)
-    write_json(folder / VERDICT, verdict)
-    return replace(group, caveats=caveats(replace(run, verdict=verdict)))
+    write_json(folder / VERDICT, judge(run, group))
+    return group
 
 
 def check_command(options: RunOptions, *, as_json: bool, where: str) -> int:
@@ -122,6 +124,7 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
     """Read runs and results files into one `Results`; what was dropped on reading is told on stderr once."""
     from draftboard.analysis import analyse
     from draftboard.foreign.folders import results_in
+    from draftboard.leaderboards.remarks import verdict_line
     from draftboard.results_file import read_results
 
     groups: list[Group] = []
@@ -137,20 +140,24 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
         groups += found.groups
         title = title or found.title
     results = Results(groups=tuple(groups))
-    for note in dict.fromkeys(note for group in groups for note in (*group.caveats, *group.notes)):
+    verdicts = [verdict_line(group) for group in groups if group.verdict is not None and not group.verdict.valid]
+    for note in dict.fromkeys([*verdicts, *(note for group in groups for note in group.notes)]):
         print(f"draftboard: {terminal_text(note)}", file=sys.stderr)
     return replace(results, title=title) if title else results
 
 
-def render_command(sources: Sequence[Path], out: Path, title: str) -> int:
-    """Render a leaderboard."""
+def render_command(sources: Sequence[Path], out: Path, title: str, *, traces: int = TRACE_PAGES) -> int:
+    """Render a leaderboard, and pages of at most `traces` samples where runs were traced."""
     from draftboard.leaderboards import missing_reasons, render
+    from draftboard.leaderboards.traces import INDEX
+    from draftboard.traced_pages import render_traced
 
     results = load_results(sources, title)
     for reason in missing_reasons(results):
         print(f"draftboard: {terminal_text(reason)}", file=sys.stderr)
-    paths = render(results, out)
-    print("\n".join(str(path) for path in paths))
+    traced = render_traced(sources, out, limit=traces)
+    paths = render(results, out, links=[("Traces", INDEX)] if traced else ())
+    print("\n".join(str(path) for path in (*paths, *traced[:1])))
     return 0
 
 
@@ -244,6 +251,7 @@ def demo_command(out: Path, site: Path) -> int:
         limit=1,
         max_new_tokens=32,
         method=("pld", "token_recycling", "samd", "samd[none]"),
+        traces=True,
     )
     code = run_command(options, out=out, resume=is_run(out), where="demo")
     render_command([out], site, "draftboard demo")

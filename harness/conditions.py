@@ -4,7 +4,7 @@ from typing import Any
 
 from draftboard.store import StoredRun
 
-__all__ = ["caveats", "conditions", "notes"]
+__all__ = ["conditions", "notes"]
 
 
 def conditions(run: StoredRun) -> dict[str, str]:
@@ -44,16 +44,6 @@ def notes(run: StoredRun) -> tuple[str, ...]:
     found = [*run.warnings, *([run.stale_scores] if run.stale_scores else []), *imported.get("notes", ())]
     for suite in run.plan["suites"]:
         found += [f"{suite['name']}: {note}" for note in suite.get("notes", ())]
-    return tuple(found)
-
-
-def caveats(run: StoredRun) -> tuple[str, ...]:
-    """Return why no claim can rest on the run: the reasons of its verdict, and that it is unfinished."""
-    reasons = run.verdict["reasons"] if run.verdict is not None else ()
-    found = [f"not valid for claims: {reason}" for reason in reasons]
-    wanted = len(run.samples) * len(run.plan["methods"]) * int(run.plan["repeats"])
-    if len(run.cells) < wanted and "imported" not in run.plan:
-        found.append(f"unfinished: {len(run.cells)} of {wanted} cells; go on with draftboard run --resume")
     return tuple(found)
 
 

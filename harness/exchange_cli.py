@@ -5,6 +5,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from draftboard.plugins import AsJson
+
 __all__ = ["export_app", "import_app"]
 
 import_app = App(name="import", help="Read result files of other tools into a folder that show and render read.")
@@ -15,7 +17,6 @@ Into = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder to make for 
 Sources = Annotated[tuple[Path, ...], Parameter(required=True)]
 Hardware = Annotated[str, Parameter(help="What it ran on, as tables should say it; only equal names are compared.")]
 Model = Annotated[str, Parameter(help="The target model, as tables should say it.")]
-AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")]
 
 
 @import_app.command(name="spec-bench")

@@ -10,7 +10,8 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,11 +24,14 @@ __all__ = [
     "Environment",
     "Gpu",
     "LoadSample",
+    "ask_gpu",
     "cpu_has_bfloat16",
+    "effective_cores",
     "environment",
     "hardware_name",
     "peak_rss_bytes",
     "sample_load",
+    "visible_gpus",
 ]
 
 SCHEMA = 1
@@ -155,7 +159,7 @@ def hardware_name(environment: Environment, *, device: str = "auto") -> str:
         index = int(device.partition(":")[2] or 0)
         if index < len(environment.gpus):
             return environment.gpus[index].name
-    cores = _effective_cores(environment.cpu)
+    cores = effective_cores(environment.cpu)
     unit = "core"
     if environment.threads is not None and (not cores or environment.threads < cores):
         cores, unit = environment.threads, "thread"
@@ -244,7 +248,8 @@ def _tidy(name: str) -> str:
     return " ".join(name.split()) or "unknown CPU"
 
 
-def _effective_cores(cpu: Cpu) -> float:
+def effective_cores(cpu: Cpu) -> float:
+    """Cores that the process may use by affinity and by the container's grant; 0 where neither is known."""
     limits = [cores for cores in (cpu.usable_cores or cpu.logical_cores, cpu.container_cores) if cores]
     return min(limits, default=0)
 
@@ -325,20 +330,34 @@ def _packages(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _gpus() -> tuple[Gpu, ...]:
+@contextmanager
+def visible_gpus() -> Iterator[list[object]]:
+    """The driver's handles of the NVIDIA devices that CUDA shows this process; none without driver or device."""
     import pynvml as nvml
 
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:  # no driver, no device
-        return ()
+        yield []
+        return
     try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        return tuple(_gpu(handle) for handle in _visible(handles))
-    except nvml.NVMLError:
-        return ()
+        try:
+            handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+        except nvml.NVMLError:
+            handles = []
+        yield _visible(handles)
     finally:
         nvml.nvmlShutdown()
+
+
+def _gpus() -> tuple[Gpu, ...]:
+    import pynvml as nvml
+
+    with visible_gpus() as handles:
+        try:
+            return tuple(_gpu(handle) for handle in handles)
+        except nvml.NVMLError:
+            return ()
 
 
 def _visible(handles: list[object]) -> list[object]:
@@ -355,15 +374,15 @@ def _visible(handles: list[object]) -> list[object]:
 def _gpu(handle: object) -> Gpu:
     import pynvml as nvml
 
-    memory = _ask("nvmlDeviceGetMemoryInfo", handle)
-    power = _ask("nvmlDeviceGetEnforcedPowerLimit", handle)
+    memory = ask_gpu("nvmlDeviceGetMemoryInfo", handle)
+    power = ask_gpu("nvmlDeviceGetEnforcedPowerLimit", handle)
     return Gpu(
         name=_text(nvml.nvmlDeviceGetName(handle)),
         memory_bytes=int(memory.total) if memory is not None else None,  # type: ignore[attr-defined]
         driver=_text(nvml.nvmlSystemGetDriverVersion()),
-        clock_sm_mhz=_whole(_ask("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM)),
-        clock_memory_mhz=_whole(_ask("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_MEM)),
-        clock_sm_max_mhz=_whole(_ask("nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)),
+        clock_sm_mhz=_whole(ask_gpu("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM)),
+        clock_memory_mhz=_whole(ask_gpu("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_MEM)),
+        clock_sm_max_mhz=_whole(ask_gpu("nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)),
         power_limit_w=power / 1000 if isinstance(power, int) else None,
     )
 
@@ -372,26 +391,16 @@ def _gpu_state() -> tuple[float | None, int | None, int | None]:
     """Temperature, SM clock and throttle mask of the first visible GPU."""
     import pynvml as nvml
 
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return None, None, None
-    try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        visible = _visible(handles)
-        if not visible:
+    with visible_gpus() as handles:
+        if not handles:
             return None, None, None
-        temperature = _whole(_ask("nvmlDeviceGetTemperature", visible[0], nvml.NVML_TEMPERATURE_GPU))
-        clock = _whole(_ask("nvmlDeviceGetClockInfo", visible[0], nvml.NVML_CLOCK_SM))
-        throttle = _whole(_ask("nvmlDeviceGetCurrentClocksThrottleReasons", visible[0]))
+        temperature = _whole(ask_gpu("nvmlDeviceGetTemperature", handles[0], nvml.NVML_TEMPERATURE_GPU))
+        clock = _whole(ask_gpu("nvmlDeviceGetClockInfo", handles[0], nvml.NVML_CLOCK_SM))
+        throttle = _whole(ask_gpu("nvmlDeviceGetCurrentClocksThrottleReasons", handles[0]))
         return float(temperature) if temperature is not None else None, clock, throttle
-    except nvml.NVMLError:
-        return None, None, None
-    finally:
-        nvml.nvmlShutdown()
 
 
-def _ask(function: str, handle: object, *arguments: object) -> object | None:
+def ask_gpu(function: str, handle: object, *arguments: object) -> object | None:
     """One question to the driver; None where this device does not answer it (each answers another set)."""
     import pynvml as nvml
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from draftboard.errors import UserError
 
-__all__ = ["find_commit"]
+__all__ = ["find_commit", "transport_errors"]
 
 _TIMEOUT_S = 5.0
 _OFFLINE = (
@@ -38,7 +38,7 @@ def find_commit(name: str, revision: str | None) -> tuple[str | None, bool]:
     unreachable: tuple[type[Exception], ...] = (
         OfflineModeIsEnabled,
         OSError,
-        *_transport_errors(HfHubHTTPError),
+        *transport_errors(HfHubHTTPError),
     )
     commit: str | None = None
     try:
@@ -69,7 +69,7 @@ def find_commit(name: str, revision: str | None) -> tuple[str | None, bool]:
         ) from error
 
 
-def _transport_errors(hub_error: type[Exception]) -> tuple[type[Exception], ...]:
+def transport_errors(hub_error: type[Exception]) -> tuple[type[Exception], ...]:
     """What a failed connection raises: the base error of the HTTP library, which the hub's own error extends.
 
     The library itself is not named, because huggingface_hub has changed it between versions.

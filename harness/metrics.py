@@ -114,6 +114,14 @@ _SPEEDUPS = (
     ),
     _of(
         "speed",
+        "noise_floor",
+        "Noise floor",
+        "largest |ln S_pool| between two rounds of one arm; speedup intervals are widened by it",
+        digits=4,
+        up=False,
+    ),
+    _of(
+        "speed",
         "forecast_decode",
         "Forecast decode speedup",
         "kept tokens over the cost curve's price of their forwards: no drafting cost, no overhead",
@@ -562,15 +570,22 @@ METRICS: dict[str, Metric] = {
 }
 
 
+_DIFFERENCE = "_difference"
+
+
 def metric(name: str) -> Metric:
     """Return the metric of that name.
 
-    `whole/part` is a detail of the metric `whole` (`bleu/zh`), shown as it is; an unknown name (from a plug-in) is a
-    quality figure under its own name.
+    `whole/part` is a detail of the metric `whole` (`bleu/zh`), shown as it is, and `whole_difference` what the method
+    has of it less the baseline; an unknown name (from a plug-in) is a quality figure under its own name.
     """
     known = METRICS.get(name)
     if known is not None:
         return known
+    if name.endswith(_DIFFERENCE) and name != _DIFFERENCE:
+        less = metric(name.removesuffix(_DIFFERENCE))
+        title, about = f"{less.title}, difference", f"less the baseline's, on the answers that both have: {less.about}"
+        return replace(less, name=name, title=title, kind="quality_detail", about=about.removesuffix(": "))
     whole, slash, part = name.partition("/")
     if not slash:
         return Metric(name=name, title=name, kind="quality")

@@ -3,7 +3,7 @@
 None means "not said": the command line wins over the plan file, and what neither says takes the default of `plan`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from cyclopts import Parameter, Token
 
 from draftboard.errors import UserError
 
-__all__ = ["RunOptions", "Whole", "read_options"]
+__all__ = ["RunOptions", "Whole", "convert_options", "read_options"]
 
 _Repeated = Parameter(negative=(), consume_multiple=False)
 
@@ -94,6 +94,8 @@ class RunOptions:
     [default: auto: full on CUDA, light on a CPU]."""
     profile: bool | None = None
     """Synchronise the device inside steps, for true draft/verify/other times. Not for speed figures on CUDA."""
+    traces: bool | None = None
+    """Store every draft of the first round with its texts, for pages that show each answer step by step."""
 
 
 def read_options(path: Path) -> RunOptions:
@@ -110,19 +112,24 @@ def read_options(path: Path) -> RunOptions:
         raise UserError(f"is not valid TOML: {error}", where=str(path)) from error
     except RecursionError as error:
         raise UserError("is nested too deeply", where=str(path)) from error
-    return _convert(table, str(path))
+    return convert_options(table, str(path))
 
 
-def _convert(table: dict[str, Any], where: str) -> RunOptions:
+def convert_options(table: Mapping[str, Any], where: str, *, others: Sequence[str] = ()) -> RunOptions:
+    """Check a table of settings by name. Raises UserError with all faults, an unknown key with the nearest one.
+
+    `others` are keys that the caller reads itself: they are named beside the known ones.
+    """
     import msgspec  # slow to import, and only plan files need it
 
     kinds = get_type_hints(RunOptions, include_extras=False)
     known = [f.name for f in fields(RunOptions)]
+    names = [*known, *others]
     values: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in table.items():
         if key not in known:
-            near = get_close_matches(key, known, n=1)
+            near = get_close_matches(key, names, n=1)
             problems.append(f"unknown key {key!r}" + (f" — did you mean {near[0]!r}?" if near else ""))
             continue
         if key in ("method", "suite", "stop", "category") and isinstance(value, str):
@@ -136,7 +143,7 @@ def _convert(table: dict[str, Any], where: str) -> RunOptions:
             f"{len(problems)} problem(s) in the plan",
             where=where,
             problems=tuple(problems),
-            advice=f"Keys: {', '.join(known)}.",
+            advice=f"Keys: {', '.join(names)}.",
         )
     return RunOptions(**values)
 

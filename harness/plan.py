@@ -75,6 +75,7 @@ class Plan:
     stop: tuple[str, ...]
     warmup: str
     profile: bool
+    traces: bool
 
     @property
     def samples(self) -> list[tuple[Suite, Sample]]:
@@ -92,11 +93,14 @@ def sample_key(suite: Suite, sample: Sample) -> str:
     return f"{suite.name}/{sample.sample_id}"
 
 
-def make_plan(options: RunOptions, *, where: str = "") -> Plan:
-    """Decide everything that can be decided without a model. Raises UserError with every fault found at once."""
+def make_plan(options: RunOptions, *, where: str = "", suites: Sequence[Suite] = ()) -> Plan:
+    """Decide everything that can be decided without a model. Raises UserError with every fault found at once.
+
+    `suites` are loaded already and stand before those that the options name, or in place of the default.
+    """
     problems: list[str] = []
     entries = _entries(options, problems)
-    suites, splits = _suites(options, problems)
+    chosen, splits = _suites(options, suites, problems)
     _check_values(options, problems)
     if problems:
         raise UserError(f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems))
@@ -104,9 +108,9 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
         model=options.model or DEFAULT_MODEL,
         revision=options.revision,
         entries=tuple(entries),
-        suites=tuple(suites),
+        suites=tuple(chosen),
         limit=options.limit,
-        category=_names(options.category, suites),
+        category=_names(options.category, chosen),
         ids=Path(options.ids).name if options.ids is not None else None,
         part=options.part or "all",
         splits=splits,
@@ -124,6 +128,7 @@ def make_plan(options: RunOptions, *, where: str = "") -> Plan:
         stop=options.stop or (),
         warmup=options.warmup or "auto",
         profile=bool(options.profile),
+        traces=bool(options.traces),
     )
 
 
@@ -223,11 +228,11 @@ def _filled(method: Method, options: RunOptions, said: Mapping[str, Any]) -> Met
     return replace(method, **changes)
 
 
-def _suites(options: RunOptions, problems: list[str]) -> tuple[list[Suite], dict[str, Split]]:
+def _suites(options: RunOptions, given: Sequence[Suite], problems: list[str]) -> tuple[list[Suite], dict[str, Split]]:
     """Load the suites and choose of them what was asked for; splits by suite where a part was named."""
-    specs = options.suite or ("mini",)
+    specs = options.suite or (() if given else ("mini",))
     settings = SuiteSettings(shots=options.shots, qa_references=options.qa_references, seed=_or(options.seed, 0))
-    loaded: list[Suite] = []
+    loaded: list[Suite] = list(given)
     used: set[str] = set()
     for spec in specs:
         try:
@@ -235,10 +240,9 @@ def _suites(options: RunOptions, problems: list[str]) -> tuple[list[Suite], dict
             loaded.append(load_suite(spec, settings))
         except SuiteError as error:
             problems.append(str(error))
-    if len(loaded) == len(specs):
-        problems += [
-            f"{name}: none of the suites uses it ({', '.join(specs)})" for name in sorted(settings.said() - used)
-        ]
+    if len(loaded) == len(given) + len(specs):
+        named = ", ".join([*(suite.name for suite in given), *specs])
+        problems += [f"{name}: none of the suites uses it ({named})" for name in sorted(settings.said() - used)]
     loaded = _renamed(loaded, problems)
     ids = _ids(options, loaded, problems)
     found: list[Suite] = []
@@ -350,6 +354,8 @@ def describe(plan: Plan) -> dict[str, Any]:
         "warmup": plan.warmup,
         "profile": plan.profile,
         "baseline": BASELINE,
+        # Named only where asked for, so that runs from before there were traces resume.
+        **({"traces": True} if plan.traces else {}),
     }
 
 

@@ -1,12 +1,25 @@
 """What a run keeps on disk, as plain records. One line of `generations.jsonl` is one `Cell`."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from draftboard.scoring import Scores
 from draftboard.suites import Sample
 
-__all__ = ["SCHEMA", "Cell", "Divergence", "SampleRecord", "ScoreRecord", "Status", "Turn", "sample_record"]
+__all__ = [
+    "SCHEMA",
+    "Cell",
+    "Divergence",
+    "SampleRecord",
+    "ScoreRecord",
+    "Status",
+    "TraceRecord",
+    "TracedStep",
+    "TracedTurn",
+    "Turn",
+    "sample_record",
+]
 
 SCHEMA = 1
 
@@ -155,4 +168,73 @@ class ScoreRecord:
     """Of everything that the scorer was given, so that scores of other answers are not taken for theirs."""
     kept: str = ""
     """Why these are the scores of an earlier call: what kept the last one from making them anew."""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedStep:
+    """One draft and what came of it. Node 0 is the root: the last token that was kept before the step."""
+
+    tokens: list[int]
+    """Id of every node."""
+    parents: list[int]
+    """Of every node, -1 for the root; a parent stands before its child."""
+    texts: list[str]
+    """Text of every node behind its parents. Empty where only a later node completes the character."""
+    path: list[int]
+    """Accepted nodes in order, the root first."""
+    kept: int
+    """Tokens that became output: accepted plus bonus, after the cut by an end or a limit."""
+    draft_ns: int
+    verify_ns: int
+    other_ns: int
+    special: dict[int, str] = field(default_factory=dict)
+    """Names of the nodes that are special tokens, which have no text."""
+
+    def __post_init__(self) -> None:
+        nodes = range(len(self.tokens))
+        if not len(self.parents) == len(self.texts) == len(nodes) > 0:
+            raise ValueError("a step needs one parent and one text a node, and at least the root")
+        if self.parents[0] != -1 or any(not 0 <= self.parents[node] < node for node in nodes[1:]):
+            raise ValueError("the parents of a step's draft form no tree")
+        if self.path[:1] != [0] or any(node not in nodes for node in self.path):
+            raise ValueError("a step's path starts at the root and stays in the draft")
+        if any(self.parents[node] != before for before, node in pairwise(self.path)):
+            raise ValueError("a step's path leaves the draft")
+        if not 0 <= self.kept <= len(self.path):
+            raise ValueError("a step keeps at most its accepted tokens and one more")
+
+    @property
+    def accepted(self) -> int:
+        """Drafted tokens that the target took, before any cut."""
+        return len(self.path) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedTurn:
+    """What one turn was asked with and wrote, token by token."""
+
+    prompt: str
+    """As rendered: what the target read."""
+    pieces: list[str]
+    """Text of every kept token; joined they are the decoded answer, before it is cut at a stop text and stripped. A
+    token that only begins a character has an empty piece, and the token that completes it has the character."""
+    special: dict[int, str] = field(default_factory=dict)
+    """Names of the kept tokens that have no text because they are special, by place."""
+    steps: list[TracedStep] = field(default_factory=list)
+    prefill_emits: int = 1
+    """Kept tokens before the first step's."""
+
+    def __post_init__(self) -> None:
+        if self.prefill_emits + sum(step.kept for step in self.steps) != len(self.pieces):
+            raise ValueError("the steps of a turn keep another number of tokens than it has pieces")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRecord:
+    """How one cell of the first round came about. One line of `traces.jsonl`; cells that ended badly have none."""
+
+    method: str
+    sample: str
+    turns: list[TracedTurn]
     schema: int = SCHEMA

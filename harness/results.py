@@ -7,7 +7,7 @@ is none. No renderer invents a number, and no figure here is rounded.
 
 from dataclasses import dataclass, field
 
-__all__ = ["SCHEMA", "DomainResult", "Figure", "Group", "Interval", "MethodResult", "Results"]
+__all__ = ["SCHEMA", "DomainResult", "Figure", "Group", "Interval", "MethodResult", "Results", "Verdict"]
 
 SCHEMA = 1
 
@@ -33,6 +33,16 @@ class Figure:
     signature: str = ""
     """How it was computed where the name does not say all: sacrebleu's signature, or what could not be told apart."""
     interval: Interval | None = None
+    p: float | None = None
+    """Two-sided p-value of a difference that this figure states; None where no test was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a run can be rested on, with each reason why not."""
+
+    valid: bool
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +87,10 @@ class MethodResult:
     """As in `DomainResult`, over all timed domains."""
     diverged_turns: int = 0
     """As in `DomainResult`, over all domains."""
+    tied_with: tuple[str, ...] = ()
+    """Methods of the group whose speedup over this one (or this one's over them) cannot be told from 1."""
+    artifact: dict[str, object] = field(default_factory=dict)
+    """Provenance of what the method had to make beforehand: kind, target, settings, data, duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +106,10 @@ class Group:
     domains: tuple[str, ...] = ()
     methods: tuple[MethodResult, ...] = ()
     notes: tuple[str, ...] = ()
-    caveats: tuple[str, ...] = ()
-    """What has to be known before the first figure, such as why no claim can rest on any; shown under the title."""
+    verdict: Verdict | None = None
+    """None where nobody judged, as with rows of numbers from elsewhere."""
+    environment: dict[str, object] = field(default_factory=dict)
+    """The record of hardware and software that the run was made under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,9 +14,10 @@ from draftboard.errors import UserError
 from draftboard.hardware import environment, hardware_name, peak_rss_bytes
 from draftboard.plan import BASELINE, Plan, describe, differences, sample_key
 from draftboard.records import Cell, SampleRecord
-from draftboard.session import Session, fitted, open_reader, preflight
+from draftboard.session import Reader, Session, fitted, open_reader, preflight
 from draftboard.store import ENVIRONMENT, StoredRun, create_run, is_run, open_cells, read_run, write_json
 from draftboard.templates import prompt_hash
+from draftboard.traces import Traces
 from draftboard.worker import Task, Worker
 
 __all__ = ["Outcome", "Progress", "Silent", "run_plan"]
@@ -63,8 +65,15 @@ class Outcome:
     skipped: int
 
 
-def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
-    """Run what is missing of `plan` in folder `out`.
+def run_plan(
+    plan: Plan,
+    out: Path,
+    *,
+    resume: bool = False,
+    progress: Progress | None = None,
+    load: Callable[[Plan, Reader], Session] | None = None,
+) -> Outcome:
+    """Run what is missing of `plan` in folder `out`. `load` takes the place of `Session.load`.
 
     Raises UserError for a folder that holds another run, a plan that differs from the run's, or a model that does not
     fit; nothing is written then. Ctrl-C leaves a run that resumes.
@@ -84,7 +93,7 @@ def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress 
             progress.say(warning)
     done = {cell.key for cell in stored.cells if cell.status != "failed"} if stored else set()
     tasks = [task for task in _tasks(plan) if (task.entry.label, task.key, task.repeat) not in done]
-    session = Session.load(plan, reader)
+    session = (load or Session.load)(plan, reader)
     session.measure(stored.environment.get("cost_curve") if stored else None)
     if stored is None:
         prompts = prompt_hash(reader.prompt(sample, ())[0] for _, sample in plan.samples)
@@ -92,8 +101,9 @@ def run_plan(plan: Plan, out: Path, *, resume: bool = False, progress: Progress 
         create_run(out, described, _environment(session), samples.values())
     else:
         _check_model(stored, session)
-    with open_cells(out) as cells, Divergences(out, session, stored) as divergences:
-        worker = Worker(session=session, samples=samples, done=stored.cells if stored else ())
+    tracing = closing(Traces(out, reader)) if plan.traces else nullcontext()
+    with open_cells(out) as cells, Divergences(out, session, stored) as divergences, tracing as traces:
+        worker = Worker(session=session, samples=samples, done=stored.cells if stored else (), traces=traces)
         if tasks:
             worker.warm_up(plan.warmup, progress.say)
         progress.begin(plan.cells, plan.cells - len(tasks))
@@ -136,7 +146,7 @@ def _stored(plan: Plan, out: Path) -> StoredRun | None:
     if "imported" in stored.plan:
         raise UserError("was imported and has nothing to resume", where=str(out), advice="Choose another --out.")
     asked = describe(plan)
-    found = differences({key: stored.plan.get(key) for key in asked}, _jsoned(asked))
+    found = differences({key: stored.plan.get(key) for key in (*asked, "traces")}, _jsoned(asked))
     if found:
         raise UserError(
             "the run there has another plan",

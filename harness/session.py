@@ -221,7 +221,7 @@ class Session:
             vocab_size=len(self.reader.vocabulary.tokens),
             logit_width=self.reader.vocabulary.logit_width,
             eos_ids=self.reader.eos_ids,
-            curve=self.curve,
+            curve=self.curve.rising(),
             load_model=self.other,
             fingerprint=self.fingerprint,
         )

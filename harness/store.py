@@ -11,15 +11,17 @@ from typing import Any, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
+from draftboard.collecting import uncollected
 from draftboard.errors import UserError
 from draftboard.files import JsonLines, read_lines, write_atomic
-from draftboard.records import SCHEMA, Cell, Divergence, SampleRecord, ScoreRecord
+from draftboard.records import SCHEMA, Cell, Divergence, SampleRecord, ScoreRecord, TraceRecord
 from draftboard.scored import current_scores
 
-__all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_run", "write_json"]
+__all__ = ["StoredRun", "create_run", "is_run", "open_cells", "read_records", "read_run", "write_json"]
 
 PLAN, ENVIRONMENT, SAMPLES = "plan.json", "environment.json", "samples.jsonl"
 CELLS, DIVERGENCES, SCORES, VERDICT = "generations.jsonl", "divergences.jsonl", "scores.jsonl", "verdict.json"
+AUDIT = "audit.json"
 
 
 class _MethodShape(TypedDict):
@@ -73,6 +75,17 @@ class _VerdictShape(TypedDict):
     reasons: list[str]
 
 
+class _LimitShape(TypedDict):
+    value: float
+    source: str
+    positions: int
+    percentile: float | None
+
+
+class _AuditShape(TypedDict):
+    limit: _LimitShape | None
+
+
 class _StepsShape(TypedDict):
     """Of an imported turn, what its file says; of our own, all."""
 
@@ -86,7 +99,7 @@ class _StepsShape(TypedDict):
     end_ns: NotRequired[list[int]]
 
 
-R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord)
+R = TypeVar("R", Cell, SampleRecord, Divergence, ScoreRecord, TraceRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +114,8 @@ class StoredRun:
     divergences: list[Divergence] = field(default_factory=list)
     scores: list[ScoreRecord] = field(default_factory=list)
     verdict: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    """What `draftboard audit` last found."""
     warnings: tuple[str, ...] = ()
     """What was dropped or doubled on reading."""
     stale_scores: str = ""
@@ -129,6 +144,7 @@ def open_cells(path: Path) -> JsonLines:
     return JsonLines(path / CELLS)
 
 
+@uncollected()
 def read_run(path: Path) -> StoredRun:
     """Read a run. Raises UserError for a folder that is not one, a newer schema, or a broken inner line."""
     if not path.exists():
@@ -144,11 +160,14 @@ def read_run(path: Path) -> StoredRun:
         path=path,
         plan=_read_json(path / PLAN, _PlanShape),
         environment=_read_json(path / ENVIRONMENT, _EnvironmentShape),
-        samples=_read_records(path / SAMPLES, SampleRecord, warnings),
-        cells=_last_of_each(_read_records(path / CELLS, Cell, warnings), warnings),
-        divergences=_read_records(path / DIVERGENCES, Divergence, warnings),
-        scores=_read_records(path / SCORES, ScoreRecord, warnings),
+        samples=read_records(path / SAMPLES, SampleRecord, warnings),
+        cells=_last_of_each(read_records(path / CELLS, Cell, warnings), warnings),
+        divergences=read_records(path / DIVERGENCES, Divergence, warnings),
+        scores=read_records(path / SCORES, ScoreRecord, warnings),
         verdict=_read_json(path / VERDICT, _VerdictShape) if (path / VERDICT).exists() else None,
+        audit=_read_json(path / AUDIT, _AuditShape, "Delete it and audit the run again.")
+        if (path / AUDIT).exists()
+        else None,
         warnings=tuple(warnings),
     )
     lacking = {cell.sample for cell in run.cells} - {sample.key for sample in run.samples}
@@ -162,16 +181,18 @@ def read_run(path: Path) -> StoredRun:
     return replace(run, scores=scores, stale_scores=stale)
 
 
-def _read_json(path: Path, shape: Any) -> dict[str, Any]:
+def _read_json(path: Path, shape: Any, remedy: str = "") -> dict[str, Any]:
     """Read a document that has at least that shape."""
     try:
         data = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"is damaged: {error}", where=str(path), advice="Restore it, or run again.") from error
+        raise UserError(
+            f"is damaged: {error}", where=str(path), advice=remedy or "Restore it, or run again."
+        ) from error
     _check_schema(data.get("schema"), str(path))
-    advice = "It was not written by draftboard run, or is damaged: restore it, or run again."
+    advice = remedy or "It was not written by draftboard run, or is damaged: restore it, or run again."
     lacking = [key for key in shape.__annotations__ if key in shape.__required_keys__ and key not in data]
     if lacking:
         raise UserError(f"is not of a run: it lacks {', '.join(lacking)}", where=str(path), advice=advice)
@@ -182,7 +203,11 @@ def _read_json(path: Path, shape: Any) -> dict[str, Any]:
     return data
 
 
-def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
+def read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
+    """Read a store of the run, empty where it is not there; what was torn is told in `warnings`.
+
+    Raises UserError for broken records, all of them at once, and for a newer schema.
+    """
     if not path.exists():
         return []
     lines = read_lines(path)
@@ -211,7 +236,7 @@ def _read_records(path: Path, kind: type[R], warnings: list[str]) -> list[R]:
     return found
 
 
-def _check_steps(record: Cell | SampleRecord | Divergence | ScoreRecord) -> None:
+def _check_steps(record: object) -> None:
     """Refuse a turn whose columns are not whole numbers, one of each for every step."""
     for turn in record.turns if isinstance(record, Cell) else ():
         if turn.steps:

@@ -17,6 +17,7 @@ from draftboard.plan import BASELINE, Entry, sample_key
 from draftboard.records import Cell, SampleRecord, Status, Turn
 from draftboard.session import Reader, Session, ids_hash
 from draftboard.suites import Sample
+from draftboard.traces import Asked, Traces
 
 __all__ = ["Task", "Worker"]
 
@@ -42,9 +43,18 @@ class _Unanswered(Exception):
 class Worker:
     """Turns tasks into cells."""
 
-    def __init__(self, *, session: Session, samples: dict[str, SampleRecord], done: Iterable[Cell] = ()) -> None:
-        """`done` are the cells that an interrupted run has already."""
+    def __init__(
+        self,
+        *,
+        session: Session,
+        samples: dict[str, SampleRecord],
+        done: Iterable[Cell] = (),
+        traces: Traces | None = None,
+    ) -> None:
+        """`done` are the cells that an interrupted run has already; `traces` takes those of the first round."""
         self.session = session
+        self._traces = traces
+        self._asked: list[Asked] = []
         self.samples = samples
         self._meters = Meters(session.target.device)
         self._answers: dict[tuple[str, int], list[str]] = {}
@@ -58,6 +68,7 @@ class Worker:
         turns: list[Turn] = []
         status: Status = "ok"
         reason = ""
+        self._asked = []
         self._meters.start()
         try:
             turns = self._turns(task)
@@ -83,6 +94,8 @@ class Worker:
             energy_j=taken.energy_j,
         )
         self._remember(cell)
+        if self._traces is not None and task.repeat == 0 and status == "ok":
+            self._traces.add(cell, self._asked)
         return cell
 
     def _turns(self, task: Task) -> list[Turn]:
@@ -91,10 +104,10 @@ class Worker:
         turns: list[Turn] = []
         window = self.session.reader.window
         for index in range(len(task.sample.turns)):
-            ids = self._prompt(task, turns)
+            text, ids = self._prompt(task, turns)
             if len(ids) >= window:
                 raise _Skipped(f"turn {index + 1}: prompt of {len(ids)} tokens, window {window}")
-            turns.append(self._turn(task, index, ids))
+            turns.append(self._turn(task, index, text, ids))
         return turns
 
     def _remember(self, cell: Cell) -> None:
@@ -121,7 +134,7 @@ class Worker:
         for entry in plan.entries:
             for suite, sample in chosen:
                 task = Task(entry=entry, sample=sample, key=sample_key(suite, sample), repeat=-1)
-                ids = self._prompt(task, [])
+                ids = self._prompt(task, [])[1]
                 room = self.session.reader.window - len(ids)
                 if room > 0 and not self._warm(task, ids, min(room, 64 if full else 4)):
                     break
@@ -139,7 +152,7 @@ class Worker:
             return False
         return True
 
-    def _prompt(self, task: Task, turns: Sequence[Turn]) -> list[int]:
+    def _prompt(self, task: Task, turns: Sequence[Turn]) -> tuple[str, list[int]]:
         answers = [turn.text for turn in turns]
         if answers and self.session.plan.history == "reference" and task.entry.label != BASELINE:
             theirs = self._answers.get((task.key, task.repeat))
@@ -149,14 +162,15 @@ class Worker:
             if theirs is None:
                 raise _Skipped(f"turn {len(answers) + 1}: the baseline gave no answer to follow")
             answers = theirs[: len(answers)]
-        return self.session.reader.prompt(task.sample, answers)[1]
+        return self.session.reader.prompt(task.sample, answers)
 
     def _choice(self, task: Task) -> Turn:
         """Answer by likelihood: of the sample's choices the one that the target itself finds likeliest."""
         if task.entry.label != BASELINE:
             raise _Skipped("answered by likelihood: only the baseline is asked, since nothing is drafted")
         reader = self.session.reader
-        ids = reader.prompt(task.sample, ())[1]
+        text, ids = reader.prompt(task.sample, ())
+        self._asked.append(Asked(prompt=text, made=None))
         choices = reader.continuations(task.sample)
         # The last token of a choice is only looked for in the scores, and takes no place.
         needed = len(ids) + max(map(len, choices)) - 1
@@ -179,10 +193,11 @@ class Worker:
             prefill_emits=0,
         )
 
-    def _turn(self, task: Task, index: int, ids: list[int]) -> Turn:
+    def _turn(self, task: Task, index: int, prompt: str, ids: list[int]) -> Turn:
         reader = self.session.reader
         budget, room = reader.budget(task.sample), reader.window - len(ids)
         made = self._generate(task, index, ids, budget=min(budget, room))
+        self._asked.append(Asked(prompt=prompt, made=made))
         finish = "window" if made.finish == "length" and room < budget else made.finish
         text = reader.text(made.token_ids, reader.stops(task.sample))
         return Turn(
@@ -221,6 +236,7 @@ class Worker:
             verifier=task.entry.method.verifier(),
             generator=generator,
             clock=Clock(profile=plan.profile),
+            keep_drafts=self._traces is not None and task.repeat == 0,
         )
 
 

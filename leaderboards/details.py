@@ -116,6 +116,7 @@ _DETAILS = (
             _as("speedup_mor", "S_mor", "mean of ratios; noise raises it"),
             _as("speedup_rom", "S_rom", "ratio of mean rates, counted alike on both sides"),
             _as("speedup_specbench", "S_specbench", "speed.py's own counting; compatibility only"),
+            _as("noise_floor", "Noise floor", "between rounds of one arm, in log scale; widens the intervals"),
         ),
     ),
     _Detail(

@@ -1,22 +1,31 @@
-"""`index.html`: one self-contained page that needs no network and runs nothing but its own sorting script.
+"""`index.html`: one self-contained page that needs no network and runs nothing but its own scripts.
 
 Every value that reaches the page passes through one escaping function, as text or in a quoted attribute; none
-enters a script or a style sheet. The page's Content-Security-Policy admits its own script by hash and nothing
-else.
+enters a script or a style sheet. What charts show is in one block of inert JSON. The page's Content-Security-Policy
+admits its own scripts and its style sheet by their hashes and nothing else.
 """
 
-import base64
-import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from draftboard.leaderboards.board import acceptance_across, boards
+from draftboard.leaderboards.charts import Chart, charts
+from draftboard.leaderboards.page_scripts import chart_library, json_block, resource, source_hash
 from draftboard.leaderboards.quality import quality_note
 from draftboard.leaderboards.ranking import headline, standings, usable
-from draftboard.leaderboards.table import Table, format_value, group_title
+from draftboard.leaderboards.runs import side_by_side
+from draftboard.leaderboards.sections import (
+    Banner,
+    banner,
+    environment,
+    flat,
+    how_measured,
+    remaining_notes,
+    section_titles,
+)
+from draftboard.leaderboards.table import Table, format_value
 from draftboard.leaderboards.text import html_text
 from draftboard.metrics import metric
 from draftboard.results import Group, MethodResult, Results
@@ -31,6 +40,8 @@ _OUTPUT_CLASSES = {
     "lossy": "fair",
     "different": "bad",
 }
+_FILTERED_FROM = 3
+"""Methods or domains from which on a section has a filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +60,7 @@ class _Card:
 
     method: MethodResult
     settings: tuple[tuple[str, str], ...]
+    artifact: tuple[tuple[str, str], ...]
     failed: int
     skipped: int
 
@@ -56,8 +68,8 @@ class _Card:
     def worth_showing(self) -> bool:
         """Whether anything but the name is known."""
         method = self.method
-        known = (self.settings, method.reference, method.output, method.notes, self.failed, self.skipped)
-        return method.lossless is not None or any(known)
+        known = (self.settings, self.artifact, method.reference, method.output, method.notes, method.tied_with)
+        return method.lossless is not None or any(known) or self.failed + self.skipped > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +84,40 @@ class _Section:
     details: tuple[Table, ...]
     cards: tuple[_Card, ...]
     notes: tuple[str, ...]
-    caveats: tuple[str, ...]
+    banner: Banner | None
+    charts: tuple[Chart, ...]
+    undrawn: tuple[Chart, ...]
+    """Charts without data, each with its reason."""
+    measured: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    filtered: bool
+    domains: tuple[str, ...]
+    outputs: tuple[str, ...]
+    """Classes of output that occur, for the filter."""
+    outputs_of: dict[str, str]
+    """Of each method."""
 
 
-def html(results: Results, *, generated: str = "") -> str:
-    """Return the page; the same text for the same results."""
+def html(results: Results, *, generated: str = "", links: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the page; the same text for the same results. `links`: title and address of pages beside it."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    sections = [_section(index, group) for index, group in enumerate(results.groups, start=1)]
-    across = acceptance_across(results)
+    titles = section_titles(results)
+    sections = [
+        _section(index, title, group)
+        for index, (title, group) in enumerate(zip(titles, results.groups, strict=True), 1)
+    ]
+    across = (*side_by_side(results, titles), *acceptance_across(results))
+    drawn = {f"{section.anchor}-{chart.key}": chart.spec for section in sections for chart in section.charts}
+    scripts = [resource("sort.js"), resource("filter.js")]
+    if drawn:
+        scripts += [chart_library(), resource("charts.js")]
+    style = resource("style.css") + _bar_lengths()
     shown = _metrics([*(table for section in sections for table in section.tables), *across])
     behind = _metrics([table for section in sections for table in section.details])
-    script = _resource("sort.js")
     environment = Environment(
-        loader=FunctionLoader(_resource),
+        loader=FunctionLoader(resource),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -103,9 +134,12 @@ def html(results: Results, *, generated: str = "") -> str:
         more_metrics=tuple((name, unit) for name, unit in behind.items() if name not in shown),
         metric=metric,
         generated=generated,
-        style=Markup(_resource("style.css")),
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
+        links=links,
+        style=Markup(style),
+        style_hash=source_hash(style),
+        scripts=[Markup(script) for script in scripts],
+        script_hashes=[source_hash(script) for script in scripts],
+        chart_data=Markup(json_block(drawn)) if drawn else "",
         output_classes=_OUTPUT_CLASSES,
     )
 
@@ -124,12 +158,15 @@ def _breakable(text: str) -> object:
     return Markup(re.sub(r"(?<=[/_])(?=\w\w)", "<wbr>", html_text(text)))
 
 
-def _resource(name: str) -> str:
-    return files("draftboard.leaderboards").joinpath("templates", name).read_text(encoding="utf-8")
+def _bar_lengths() -> str:
+    """Return a class for each length of a bar: a style attribute would need a policy that admits every style."""
+    return "".join(f".share-{percent} {{ --share: {percent}%; }}\n" for percent in range(101))
 
 
-def _section(index: int, group: Group) -> _Section:
+def _section(index: int, title: str, group: Group) -> _Section:
     tables = boards(group)
+    pictures = charts(group)
+    outputs = {method.method: method.output for method in group.methods}
     facts = {
         "Model": group.model,
         "Hardware": group.hardware,
@@ -138,14 +175,22 @@ def _section(index: int, group: Group) -> _Section:
     }
     return _Section(
         anchor=f"board-{index}",
-        title=group_title(group),
+        title=title,
         facts=tuple((name, str(value)) for name, value in {**facts, **group.conditions}.items() if value),
         tiles=tuple(_tiles(group)),
         tables=tuple(table for table in tables if table.level != "detail"),
         details=tuple(table for table in tables if table.level == "detail"),
         cards=tuple(card for card in map(_card, group.methods) if card.worth_showing),
-        notes=group.notes,
-        caveats=group.caveats,
+        notes=remaining_notes(group),
+        banner=banner(group),
+        charts=tuple(chart for chart in pictures if chart.spec is not None),
+        undrawn=tuple(chart for chart in pictures if chart.spec is None),
+        measured=how_measured(group),
+        environment=environment(group),
+        filtered=max(len(group.methods), len(group.domains)) >= _FILTERED_FROM,
+        domains=group.domains,
+        outputs=tuple(dict.fromkeys(output for output in outputs.values() if output)),
+        outputs_of=outputs,
     )
 
 
@@ -173,6 +218,7 @@ def _card(method: MethodResult) -> _Card:
     return _Card(
         method=method,
         settings=tuple((name, _setting(value)) for name, value in method.settings.items()),
+        artifact=flat(method.artifact),
         failed=sum(domain.failed for domain in method.domains.values()),
         skipped=sum(domain.skipped for domain in method.domains.values()),
     )

@@ -15,7 +15,7 @@ from draftboard.leaderboards.ranking import Standing, standings, usable
 from draftboard.leaderboards.table import Footnotes, Line, Measure, Table, assemble, domain_figures, lines_of
 from draftboard.results import Figure, Group, MethodResult
 
-__all__ = ["SPEC_BENCH_COLUMNS", "T2D_COLUMNS", "layout_tables"]
+__all__ = ["SPEC_BENCH_COLUMNS", "SPEC_BENCH_KEYS", "T2D_COLUMNS", "layout_tables"]
 
 SPEC_BENCH_COLUMNS = {
     "mt_bench": "Multi-turn Conversation",
@@ -26,6 +26,9 @@ SPEC_BENCH_COLUMNS = {
     "rag": "Retrieval-aug. Generation",
 }
 """The columns of Spec-Bench's leaderboards, by domain; `#Mean Accepted Tokens` and `Overall` follow."""
+
+SPEC_BENCH_KEYS = ("spec-bench-speed-py", "spec-bench")
+"""The keys of the tables that `layout_tables` draws in Spec-Bench's form."""
 
 T2D_COLUMNS = {
     "coding": ("Code", 80),

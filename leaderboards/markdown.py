@@ -1,12 +1,21 @@
-"""`leaderboard.md`: the same tables as GitHub Markdown, for a README, a release note or a step summary."""
+"""`leaderboard.md`: the same tables as GitHub Markdown, for a README, a release note or a step summary.
+
+`spec-bench.md` holds Spec-Bench's table once more, as its repository's leaderboard prints it: values alone, ready to be
+pasted there.
+"""
+
+from dataclasses import replace
 
 from draftboard.leaderboards.board import acceptance_across, boards
+from draftboard.leaderboards.layouts import SPEC_BENCH_KEYS
+from draftboard.leaderboards.remarks import interval_line, tie_lines, verdict_line
 from draftboard.leaderboards.table import Cell, Column, Row, Table, group_title
 from draftboard.leaderboards.text import html_text, markdown_text
 from draftboard.results import Group, Results
 
-__all__ = ["markdown", "markdown_table"]
+__all__ = ["markdown", "markdown_table", "spec_bench_markdown"]
 
+_SETTINGS = ("decoding", "dtype", "batch size", "max new tokens", "rounds")
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -40,10 +49,43 @@ def markdown_table(table: Table) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def spec_bench_markdown(results: Results) -> str:
+    """Return each group's table in the form of Spec-Bench's leaderboard; empty where no group ran its six tasks.
+
+    Two counts are in use, so a group has two tables: as speed.py computes speedups, and as draftboard does.
+    """
+    blocks: list[str] = []
+    for group in results.groups:
+        tables = [table for table in boards(group) if table.key in SPEC_BENCH_KEYS]
+        if not tables:
+            continue
+        blocks.append(f"### {markdown_text(group.model or group_title(group))}")
+        told = {
+            "Device": [group.hardware],
+            "Testing environment": [group.conditions.get("software", "")],
+            "Experimental settings": [
+                f"{name} {group.conditions[name]}" for name in _SETTINGS if group.conditions.get(name)
+            ],
+        }
+        lines = [f"- {name}: {markdown_text(', '.join(parts))}" for name, parts in told.items() if any(parts)]
+        verdict = verdict_line(group)
+        blocks += [*([markdown_text(verdict)] if verdict else []), *(["\n".join(lines)] if lines else [])]
+        for table in tables:
+            bare = replace(table, above="", rows=tuple(map(_bare, table.rows)))
+            blocks += [f"#### {markdown_text(table.title)}", *_table_blocks(bare)]
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def _bare(row: Row) -> Row:
+    return replace(row, cells=tuple(replace(cell, interval="", detail="") for cell in row.cells))
+
+
 def _group(group: Group) -> list[str]:
     blocks = [f"## {markdown_text(group_title(group))}"]
-    if group.caveats:
-        blocks.append("\n".join(["> [!WARNING]", *(f"> - {markdown_text(text)}" for text in group.caveats)]))
+    if group.verdict is not None and not group.verdict.valid:
+        blocks.append(f"> [!WARNING]\n> {markdown_text(verdict_line(group))}")
+    elif verdict := verdict_line(group):
+        blocks.append(markdown_text(verdict))
     facts = {
         "model": group.model,
         "hardware": group.hardware,
@@ -53,8 +95,12 @@ def _group(group: Group) -> list[str]:
     conditions = {**facts, **group.conditions}
     lines = [f"- {markdown_text(name)}: {markdown_text(str(value))}" for name, value in conditions.items() if value]
     blocks.append("\n".join(lines))
-    for table in boards(group):
+    if intervals := interval_line(group):
+        blocks.append(markdown_text(intervals))
+    for place, table in enumerate(boards(group)):
         blocks += _folded(table) if table.level == "detail" else [f"### {table.title}", *_table_blocks(table)]
+        if place == 0 and (ties := tie_lines(group)):
+            blocks.append(f"Ties: {'; '.join(map(markdown_text, ties))}.")
     notes = [f"- {markdown_text(note)}" for note in group.notes]
     for method in group.methods:
         notes += [f"- {markdown_text(method.method)}: {markdown_text(note)}" for note in method.notes]

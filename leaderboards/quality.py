@@ -26,7 +26,7 @@ from draftboard.leaderboards.table import (
 from draftboard.metrics import metric
 from draftboard.results import Group, MethodResult
 
-__all__ = ["quality_details", "quality_note", "quality_table"]
+__all__ = ["is_leading", "quality_details", "quality_note", "quality_table"]
 
 _SECONDARY = ("rouge1", "rouge2", "rougeLsum", "em")
 """Values of a scorer that only the detailed table shows."""
@@ -212,7 +212,7 @@ def _changes(method: MethodResult, group: Group) -> Iterator[str]:
     base = next((other for other in group.methods if other.method == group.baseline), None)
     if base is None:
         return
-    names = dict.fromkeys(name for domain in group.domains for name in _names(group, domain) if _is_leading(name))
+    names = dict.fromkeys(name for domain in group.domains for name in _names(group, domain) if is_leading(name))
     for name in names:
         changes = _differences(base, method, group.domains, name)
         if not changes:
@@ -307,7 +307,7 @@ def _is_main(name: str) -> bool:
     return metric(name).kind == "quality" and name not in _SECONDARY
 
 
-def _is_leading(name: str) -> bool:
+def is_leading(name: str) -> bool:
     """Whether a figure may stand for its scorer where one line has to do."""
     return _is_main(name) and name not in _BESIDE
 

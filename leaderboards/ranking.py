@@ -5,6 +5,8 @@ Ranks are computed in this one place, so that the page, the Markdown table, the 
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 
 from draftboard.results import Figure, Group, MethodResult, Results
 
@@ -63,9 +65,10 @@ def headline(group: Group) -> str:
 def standings(group: Group, metric: str) -> tuple[Standing, ...]:
     """Rank a group by an overall figure, best first; methods that cannot be ranked follow in name order.
 
-    Equal values share a rank (1, 2, 2, 4) and stand in name order; equal is what `equal` says of the best value of that
-    rank, so that a chain of close values does not become one rank. A method that lacks a domain which others
-    have, or in which samples failed, is not ranked: its overall value would speak of an easier workload.
+    Equal values share a rank (1, 2, 2, 4) and stand in name order. So do, by speedup, values that cannot be told apart
+    (`MethodResult.tied_with`), which stand by value. What decides is the best value of the rank, so that a chain
+    of close values does not become one rank. A method that lacks a domain which others have, or in which samples
+    failed, is not ranked: its overall value would speak of an easier workload.
     """
     wanted = _domains_with(group, metric)
     ranked: list[tuple[float, MethodResult]] = []
@@ -81,9 +84,26 @@ def standings(group: Group, metric: str) -> tuple[Standing, ...]:
     placed: list[Standing] = []
     while len(placed) < len(ranked):
         rank = len(placed) + 1
-        tied = [method for value, method in ranked[rank - 1 :] if equal(value, ranked[rank - 1][0])]
-        placed += [Standing(method=method, rank=rank) for method in sorted(tied, key=lambda method: method.method)]
+        best = ranked[rank - 1]
+        shared = takewhile(partial(_share, metric, best), ranked[rank - 1 :])
+        placed += [Standing(method=method, rank=rank) for method in _in_order(list(shared))]
     return (*placed, *unranked)
+
+
+def _share(metric: str, best: tuple[float, MethodResult], other: tuple[float, MethodResult]) -> bool:
+    """Whether a method has the rank of one that stands no lower."""
+    tied = other[1].method in best[1].tied_with or best[1].method in other[1].tied_with
+    return equal(other[0], best[0]) or (metric == "speedup" and tied)
+
+
+def _in_order(tied: list[tuple[float, MethodResult]]) -> list[MethodResult]:
+    """Return methods of one rank by value, and by name where that is equal but for rounding."""
+    found: list[MethodResult] = []
+    while tied:
+        alike = [method for value, method in tied if equal(value, tied[0][0])]
+        found += sorted(alike, key=lambda method: method.method)
+        tied = tied[len(alike) :]
+    return found
 
 
 def missing_reasons(results: Results) -> tuple[str, ...]:

@@ -99,6 +99,8 @@ class Row:
     """How far the method's quality is from the baseline's, where its speed is shown."""
     metric: str = ""
     unit: str = ""
+    domain: str = ""
+    """In a turned table: of the measure; empty for an overall one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,6 +319,7 @@ def turned(table: Table, subject: str = "Figure") -> Table:
             detail=column.detail,
             metric=column.metric,
             unit=column.unit,
+            domain=column.domain,
         )
         for index, column in enumerate(table.columns)
     )

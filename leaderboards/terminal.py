@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from draftboard.leaderboards.board import boards
+from draftboard.leaderboards.remarks import verdict_line
 from draftboard.leaderboards.table import Cell, Column, Row, Table, group_title
 from draftboard.leaderboards.text import terminal_text
 from draftboard.results import Group
@@ -40,7 +41,8 @@ def terminal_table(group: Group, *, headline_only: bool = False, every: bool = F
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(terminal_text(group_title(group)), style="bold")]
-    parts += [_Folded(text=Text(terminal_text(caveat), style="bold yellow")) for caveat in group.caveats]
+    if group.verdict is not None and not group.verdict.valid:
+        parts.append(_Folded(text=Text(terminal_text(verdict_line(group)), style="bold yellow")))
     tables = boards(group)
     shown = tables[:1] if headline_only else [table for table in tables if every or table.level == "main"]
     parts += [_Block(table=table, every=every) for table in shown]

@@ -6,8 +6,9 @@ neighbours.
 """
 
 import re
+import unicodedata
 
-__all__ = ["csv_text", "html_text", "markdown_text", "one_line", "terminal_text"]
+__all__ = ["csv_text", "html_text", "latex_text", "markdown_text", "one_line", "terminal_text"]
 
 _BREAKS = re.compile("\r\n|[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -24,6 +25,41 @@ _MARKDOWN = re.compile(
     r"|^[-+=]"
 )
 _LIST_NUMBER = re.compile(r"^(\d{1,9})([.)])")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # babel gives the double quote a meaning in German and others.
+    '"': r"\symbol{34}",
+    "`": r"\textasciigrave{}",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
+    "×": r"\ensuremath{\times}",
+    "·": r"\textperiodcentered{}",
+    "−": r"\ensuremath{-}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "≈": r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\to}",
+    "Δ": r"\ensuremath{\Delta}",
+    "α": r"\ensuremath{\alpha}",
+    "β": r"\ensuremath{\beta}",
+    "γ": r"\ensuremath{\gamma}",
+    "τ": r"\ensuremath{\tau}",
+}
+_LIGATURE = re.compile("-(?=-)|,(?=,)|'(?=')")
+_JOINERS = "\u200c\u200d"
+"""Invisible, but letters of several scripts and emoji change with them."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -48,6 +84,26 @@ def markdown_text(text: str) -> str:
     escaped = _MARKDOWN.sub(lambda match: "\\" + match[0], escaped).replace("@", "&#64;")
     escaped = _LIST_NUMBER.sub(r"\1\\\2", escaped)
     return _DIRECTION.sub(_numeric_reference, escaped)
+
+
+def latex_text(text: str) -> str:
+    r"""Return `text` so that LaTeX typesets it literally, in a table cell, a caption or a list item.
+
+    Characters that cannot be seen, such as direction marks, are written as their code points. A bracket or star in
+    front is in braces, because `\\` before it would take it as its own argument. Needs LaTeX of 2020 or later;
+    letters beyond Latin are left as they are, for XeLaTeX and LuaLaTeX.
+    """
+    plain = _LIGATURE.sub(lambda match: match[0] + "\0", one_line(text).strip())
+    escaped = "".join(map(_latex_character, plain))
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
+
+
+def _latex_character(character: str) -> str:
+    if character == "\0":  # no text holds it any more: it marks where two characters must not become one
+        return "{}"
+    if character == "\ufffd" or (unicodedata.category(character) == "Cf" and character not in _JOINERS):
+        return rf"\texttt{{(U+{ord(character):04X})}}"
+    return _LATEX.get(character, character)
 
 
 def csv_text(text: str) -> str:

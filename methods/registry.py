@@ -157,15 +157,15 @@ def wrap(cls: type[Method], inner: str) -> Method:
 
 
 def build(table: Mapping[str, object], *, where: str = "method") -> Method:
-    """Build a method from a table: `method` names it (brackets allowed), the other keys are its settings.
+    """Build a method from a table: `method` names it (brackets allowed) or is one, the other keys are its settings.
 
     Raises MethodError that names the key for an unknown setting (with the nearest one) or a value of a wrong type.
     """
     settings = dict(table)
     notation = settings.pop("method", None)
-    if not isinstance(notation, str):
+    if not isinstance(notation, str | Method):
         raise MethodError(f'{where}: a method table needs method = "name"')
-    base = parse(notation)
+    base = parse(notation) if isinstance(notation, str) else notation
     return _apply(base, settings, where=where) if settings else base
 
 

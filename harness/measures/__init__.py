@@ -5,17 +5,25 @@ gave, how Spec-Bench's script would count, what the scorers said. Definitions: d
 """
 
 from draftboard.measures.acceptance import acceptance_figures
+from draftboard.measures.estimate import Estimate, figure_of, pooled_over
 from draftboard.measures.latency import latency_figures
 from draftboard.measures.machine import machine_figures
 from draftboard.measures.pairing import Pair, Pairing, pair_up
 from draftboard.measures.positions import positions
-from draftboard.measures.quality import quality_figures, score_counts, skipped_quality, truncated_rate
+from draftboard.measures.quality import (
+    difference_figures,
+    quality_figures,
+    score_counts,
+    skipped_quality,
+    truncated_rate,
+)
 from draftboard.measures.shares import cost_figures, forecast, share_figures
 from draftboard.measures.spec_bench import SpecBenchSpeed, SpeedRow, spec_bench_figures, spec_bench_speed
 from draftboard.measures.speed import gap_between, over_domains, rates, sample_weighted, speedups
 from draftboard.measures.turns import TurnFacts, facts
 
 __all__ = [
+    "Estimate",
     "Pair",
     "Pairing",
     "SpecBenchSpeed",
@@ -23,13 +31,16 @@ __all__ = [
     "TurnFacts",
     "acceptance_figures",
     "cost_figures",
+    "difference_figures",
     "facts",
+    "figure_of",
     "forecast",
     "gap_between",
     "latency_figures",
     "machine_figures",
     "over_domains",
     "pair_up",
+    "pooled_over",
     "positions",
     "quality_figures",
     "rates",

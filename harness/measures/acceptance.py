@@ -7,6 +7,7 @@ without a draft count. None is printed without its name.
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from draftboard.measures.estimate import of_means
 from draftboard.measures.pooling import Read, absent, mean_of_samples, noted, pooled, unrecorded
 from draftboard.measures.turns import StepSums, TurnFacts, by_sample
 from draftboard.results import Figure
@@ -93,8 +94,8 @@ def _entries(turn: TurnFacts) -> tuple[float, float] | None:
 
 def _specdec_bench_al(turns: Sequence[TurnFacts], nothing: str) -> Figure:
     """Mean over samples (of the mean over rounds) of the mean chunk length of all turns of one request."""
-    values = []
-    for mine in by_sample(turns).values():
+    values: dict[str, float] = {}
+    for sample, mine in by_sample(turns).items():
         rounds: dict[int, list[tuple[int, int] | None]] = {}
         for turn in mine:
             rounds.setdefault(turn.repeat, []).append(_chunks(turn))
@@ -105,9 +106,9 @@ def _specdec_bench_al(turns: Sequence[TurnFacts], nothing: str) -> Figure:
             if any(chunks for _, chunks in parts)
         ]
         if requests:
-            values.append(fmean(requests))
+            values[sample] = fmean(requests)
     if values:
-        return Figure(value=fmean(values), n=len(values))
+        return of_means(fmean(values.values()), list(values), list(values.values()))
     recorded = any(_chunks(turn) is not None for turn in turns)
     return absent("no chunk besides end tokens" if recorded else unrecorded(turns, nothing))
 

@@ -7,6 +7,7 @@ the block's first token (*burst*).
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from draftboard.measures.pooling import NO_DECODE, absent, decode_pooled, unrecorded
@@ -27,11 +28,10 @@ def latency_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, 
     """Return TTFT, TPOT, step gaps and inter-token latencies of these turns, all in seconds."""
     import numpy as np
 
-    found = [(turn.sample, between) for turn in turns if (between := _gaps(turn)) is not None]
-    n = len({sample for sample, (seconds, _) in found if len(seconds)})
-    why = NO_DECODE if found else unrecorded(turns, nothing)
-    seconds = np.concatenate([part for _, (part, _) in found] or [np.empty(0)])
-    tokens = np.concatenate([part for _, (_, part) in found] or [np.empty(0, dtype=np.int64)])
+    timed = [turn for turn in turns if _timed(turn)]
+    why = NO_DECODE if timed else unrecorded(turns, nothing)
+    seconds, tokens, owners = _gaps(timed)
+    n = len({timed[index].sample for index in np.unique(owners).tolist()})
     shared = seconds / tokens
     order = np.argsort(shared)
     step, uniform = np.sort(seconds), np.repeat(shared[order], tokens[order])
@@ -52,20 +52,42 @@ def latency_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, 
 
 def gaps(turn: TurnFacts) -> list[Gap] | None:
     """Return the gaps of a turn in order; None where its times were not recorded, empty where it emitted once."""
-    found = _gaps(turn)
-    return None if found is None else list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+    if not _timed(turn):
+        return None
+    seconds, tokens, _ = _gaps([turn])
+    return list(zip(seconds.tolist(), tokens.tolist(), strict=True))
 
 
-def _gaps(turn: TurnFacts) -> "tuple[NDArray[np.float64], NDArray[np.int64]] | None":
-    """Return what `gaps` does as columns: seconds, tokens."""
+def _timed(turn: TurnFacts) -> bool:
+    columns = turn.turn.steps
+    return turn.turn.first_ns is not None and turn.steps is not None and (not columns or "end_ns" in columns)
+
+
+def _gaps(turns: Sequence[TurnFacts]) -> "tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]":
+    """Return the gaps of these turns, one after the other, as columns: seconds, tokens, and the turn's index."""
     import numpy as np
 
-    columns, first = turn.turn.steps, turn.turn.first_ns
-    if first is None or turn.steps is None or (columns and "end_ns" not in columns):
-        return None
-    ends, kept = np.array(columns.get("end_ns", ()), np.float64), np.array(columns.get("kept", ()), np.int64)
-    emitted = np.flatnonzero(kept)[0 if turn.turn.prefill_emits else 1 :]
-    return np.diff(ends[emitted], prepend=first) / 1e9, kept[emitted]
+    columns = [turn.turn.steps for turn in turns]
+    ends = np.fromiter(chain.from_iterable(column.get("end_ns", ()) for column in columns), np.float64)
+    kept = np.fromiter(chain.from_iterable(column.get("kept", ()) for column in columns), np.int64)
+    lengths = np.array([len(column.get("kept", ())) for column in columns], np.int64)
+    owners = np.repeat(np.arange(len(turns), dtype=np.int64), lengths)
+    some = kept > 0
+    ends, kept, owners = ends[some], kept[some], owners[some]
+    # Where the prefill gave no token, the first step that kept one is the first emission itself.
+    emits = np.array([bool(turn.turn.prefill_emits) for turn in turns], bool)
+    later = ~_begins(owners) | emits[owners]
+    ends, kept, owners = ends[later], kept[later], owners[later]
+    first = np.array([turn.turn.first_ns for turn in turns], np.float64)
+    before = np.where(_begins(owners), first[owners], np.concatenate([ends[:1], ends[:-1]]))
+    return (ends - before) / 1e9, kept, owners
+
+
+def _begins(owners: "NDArray[np.int64]") -> "NDArray[np.bool_]":
+    """Return which entries are the first of their turn."""
+    import numpy as np
+
+    return np.asarray(np.diff(owners, prepend=-1) != 0)
 
 
 def percentile(ordered: "Sequence[float] | NDArray[np.float64]", level: float) -> float:

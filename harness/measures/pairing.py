@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from draftboard.measures.turns import TurnFacts
 
-__all__ = ["Pair", "Pairing", "Side", "Totals", "pair_up", "totals", "wall"]
+__all__ = ["Match", "Pair", "Pairing", "Side", "matches", "pair_up", "wall"]
 
 Side = tuple[float, float]
-"""Seconds and tokens of one arm on one sample, averaged over rounds."""
-
-Totals = tuple[Side, Side]
-"""The baseline's side and the method's."""
+"""Seconds and tokens of one arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +22,16 @@ class Pair:
     baseline: tuple[TurnFacts, ...]
     method: tuple[TurnFacts, ...]
     rounds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What one pair of turns adds: over its sample's rounds, the means of both arms."""
+
+    sample: str
+    repeat: int
+    parts: tuple[float, ...]
+    """The baseline's seconds and tokens, then the method's, each divided by the number of rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +91,15 @@ def wall(turn: TurnFacts) -> Side | None:
     return (turn.seconds, turn.tokens) if turn.seconds else None
 
 
-def totals(pairs: Iterable[Pair], read: Callable[[TurnFacts], Side | None]) -> list[Totals]:
-    """Return both sides of every sample: sums over its turns, means over its rounds.
-
-    A turn that `read` returns None for in either arm leaves both; a sample without any other turn is left out.
-    """
-    found = []
-    for pair in pairs:
-        parts = [
-            (base, own)
-            for turn, other in zip(pair.baseline, pair.method, strict=True)
-            if (base := read(turn)) is not None and (own := read(other)) is not None
-        ]
-        if parts:
-            base_s, base_n = (sum(base[i] for base, _ in parts) / pair.rounds for i in (0, 1))
-            own_s, own_n = (sum(own[i] for _, own in parts) / pair.rounds for i in (0, 1))
-            found.append(((base_s, base_n), (own_s, own_n)))
-    return found
+def matches(pairs: Iterable[Pair], read: Callable[[TurnFacts], Side | None]) -> list[Match]:
+    """Return what every pair of turns adds to the sums of both arms; a turn that `read` returns None for in either
+    arm leaves both."""
+    return [
+        Match(sample=pair.sample, repeat=turn.repeat, parts=tuple(part / pair.rounds for part in (*base, *own)))
+        for pair in pairs
+        for turn, other in zip(pair.baseline, pair.method, strict=True)
+        if (base := read(turn)) is not None and (own := read(other)) is not None
+    ]
 
 
 def _cells(turns: Iterable[TurnFacts]) -> dict[tuple[str, int], list[TurnFacts]]:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from draftboard.measures.turns import TurnFacts, by_sample
+from draftboard.measures.estimate import compact, of_means, of_sums
+from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
+from draftboard.statistics import Statistic, ratio
 
 __all__ = [
     "IMPORTED",
@@ -55,23 +57,46 @@ def pooled(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = 
 
     `zero` is the reason where none has, `nothing` where there are no turns.
     """
-    known = [(turn.sample, parts) for turn in turns if (parts := read(turn)) is not None]
+    import numpy as np
+
+    read_of = [read(turn) for turn in turns]
+    known = turns
+    if None in read_of:
+        known = [turn for turn, parts in zip(turns, read_of, strict=True) if parts is not None]
     if not known:
         return absent(unrecorded(turns, nothing))
-    found = [(sample, parts) for sample, parts in known if parts[1] > 0]
-    if not found:
-        return absent(zero, len({sample for sample, _ in known}))
-    value = sum(parts[0] for _, parts in found) / sum(parts[1] for _, parts in found) * scale
-    return Figure(value=value, n=len({sample for sample, _ in found}))
+    columns = np.array([parts for parts in read_of if parts is not None], np.float64)
+    some = columns[:, 1] > 0
+    if not some.any():
+        return absent(zero, len({turn.sample for turn in known}))
+    if not some.all():
+        known, columns = [turn for turn, has in zip(known, some.tolist(), strict=True) if has], columns[some]
+    samples = [turn.sample for turn in known]
+    tops, bottoms = np.ascontiguousarray(columns.T)
+    statistic = Statistic(
+        samples=samples,
+        rounds=compact([turn.repeat for turn in known]),
+        columns=[tops, bottoms],
+        formula=ratio(scale),
+    )
+    return of_sums(float(tops.sum() / bottoms.sum() * scale), len(set(samples)), statistic)
 
 
 def mean_of_samples(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "") -> Figure:
     """Return the mean over samples of each one's pooled value; samples without a denominator are left out."""
-    ratios = (pooled(mine, read, zero=zero) for mine in by_sample(turns).values())
-    values = [ratio.value for ratio in ratios if ratio.value is not None]
-    if values:
-        return Figure(value=fmean(values), n=len(values))
-    return absent(zero if any(read(turn) is not None for turn in turns) else unrecorded(turns, nothing))
+    sums: dict[str, tuple[float, float]] = {}
+    recorded = False
+    for turn in turns:
+        parts = read(turn)
+        if parts is not None:
+            recorded = True
+            if parts[1] > 0:
+                top, bottom = sums.get(turn.sample, (0, 0))
+                sums[turn.sample] = top + parts[0], bottom + parts[1]
+    if sums:
+        values = [top / bottom for top, bottom in sums.values()]
+        return of_means(fmean(values), list(sums), values)
+    return absent(zero if recorded else unrecorded(turns, nothing))
 
 
 def decode_pooled(

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from draftboard.measures.estimate import numbers, of_sums
 from draftboard.measures.pairing import Pair
 from draftboard.measures.pooling import absent, pooled, unrecorded
 from draftboard.measures.speed import NO_PAIR
 from draftboard.measures.turns import StepSums, TurnFacts
 from draftboard.results import Figure
+from draftboard.statistics import Floats, Statistic
 
 __all__ = ["cost_figures", "forecast", "share_figures"]
 
@@ -47,40 +49,57 @@ def share_figures(turns: Sequence[TurnFacts], *, nothing: str = "", unsplit: str
 def cost_figures(pairs: Sequence[Pair], *, nothing: str = NO_PAIR, unsplit: str = "") -> dict[str, Figure]:
     """Return the predicted decode speedup, its ceilings, and the costs c and v relative to the baseline's token."""
     arms: list[list[StepSums]] = [[], []]
-    samples = set()
+    samples: list[str] = []
+    rounds: list[int] = []
     for pair in pairs:
-        for base, own in zip(pair.baseline, pair.method, strict=True):
-            if base.steps and own.steps and base.steps.total_ns is not None and own.steps.total_ns is not None:
-                arms[0].append(base.steps)
-                arms[1].append(own.steps)
-                samples.add(pair.sample)
+        for base_turn, own_turn in zip(pair.baseline, pair.method, strict=True):
+            base, own = base_turn.steps, own_turn.steps
+            if base and own and base.total_ns is not None and own.total_ns is not None:
+                arms[0].append(base)
+                arms[1].append(own)
+                samples.append(pair.sample)
+                rounds.append(base_turn.repeat)
     turns = [turn for pair in pairs for turn in pair.method]
     why = (unrecorded(turns) if pairs else nothing) if not samples else _NO_STEP
-    n = len(samples)
+    n = len(set(samples))
 
-    def total(arm: int, read: Callable[[StepSums], int | None]) -> int:
-        return sum(read(steps) or 0 for steps in arms[arm])
+    def column(arm: int, read: Callable[[StepSums], int | None]) -> list[int]:
+        return [read(steps) or 0 for steps in arms[arm]]
 
-    base_ns, base_kept = total(0, lambda s: s.total_ns), total(0, lambda s: s.kept)
-    kept, count, drafted = total(1, lambda s: s.kept), total(1, lambda s: s.count), total(1, lambda s: s.drafted)
-    draft, verify = total(1, lambda s: s.draft_ns), total(1, lambda s: s.verify_ns)
-    spent = total(1, lambda s: s.total_ns)
+    base_ns, base_kept = column(0, lambda s: s.total_ns), column(0, lambda s: s.kept)
+    kept, count, drafted = column(1, lambda s: s.kept), column(1, lambda s: s.count), column(1, lambda s: s.drafted)
+    draft, verify = column(1, lambda s: s.draft_ns), column(1, lambda s: s.verify_ns)
+    spent = column(1, lambda s: s.total_ns)
+    undrafted = [all_of - part for all_of, part in zip(spent, draft, strict=True)]
+    worked = list(map(sum, zip(draft, verify, strict=True)))
 
-    def over(top: float, bottom: float, zero: str = "") -> Figure:
-        return Figure(value=top / bottom, n=n) if bottom > 0 else absent(zero or why, n)
+    def over(columns: tuple[list[int], list[int], list[int], list[int]], zero: str = "") -> Figure:
+        a, b, c, d = map(sum, columns)
+        if c * d <= 0:
+            return absent(zero or why, n)
+        statistic = Statistic(
+            samples=samples, rounds=rounds, columns=[numbers(column) for column in columns], formula=_products
+        )
+        return of_sums(a * b / (c * d), n, statistic)
 
     # Per step and per token cancel: τ × t_AR / t_step = (kept / steps) × (base_ns / base_kept) / (ns / steps).
     figures = {
-        "predicted_decode_speedup": over(kept * base_ns, base_kept * spent),
-        "ceiling_no_draft": over(kept * base_ns, base_kept * (spent - draft)),
-        "ceiling_no_overhead": over(kept * base_ns, base_kept * (draft + verify)),
-        "relative_draft_cost": over(draft * base_kept, drafted * base_ns, "nothing was drafted" if base_ns else ""),
-        "relative_verify_cost": over(verify * base_kept, count * base_ns),
+        "predicted_decode_speedup": over((kept, base_ns, base_kept, spent)),
+        "ceiling_no_draft": over((kept, base_ns, base_kept, undrafted)),
+        "ceiling_no_overhead": over((kept, base_ns, base_kept, worked)),
+        "relative_draft_cost": over(
+            (draft, base_kept, drafted, base_ns), "nothing was drafted" if sum(base_ns) else ""
+        ),
+        "relative_verify_cost": over((verify, base_kept, count, base_ns)),
     }
     if unsplit:
         whole = figures["predicted_decode_speedup"]
         return {name: absent(unsplit) for name in figures} | {"predicted_decode_speedup": whole}
     return figures
+
+
+def _products(sums: Sequence[Floats]) -> Floats:
+    return sums[0] * sums[1] / (sums[2] * sums[3])
 
 
 def forecast(turns: Sequence[TurnFacts], curve: Mapping[str, Any] | None, nothing: str = "") -> Figure:

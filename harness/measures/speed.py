@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean
 
-from draftboard.measures.pairing import Pair, Side, Totals, totals, wall
+from draftboard.measures.estimate import compact, mean_over_domains, numbers, of_sums
+from draftboard.measures.pairing import Match, Pair, Side, matches, wall
 from draftboard.measures.pooling import NO_DECODE, absent, decode_pooled, mean_of_samples, pooled, unrecorded
 from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
+from draftboard.statistics import Formula, Over, Statistic, geometric, pool_ratio, ratio
 
 __all__ = ["GAP", "NO_PAIR", "gap_between", "over_domains", "rates", "sample_weighted", "speedups"]
 
@@ -41,16 +43,13 @@ def speedups(pairs: Sequence[Pair], *, missing: str = "", nothing: str = NO_PAIR
     """
     if missing or not pairs:
         return {name: absent(missing or nothing, len(pairs)) for name in _SPEEDUPS}
-    both = totals(pairs, wall)
-    each = [(base[0] / base[1], own[0] / own[1]) for base, own in both if min(*base, *own) > 0]
+    found = matches(pairs, wall)
     return {
-        "speedup": _compared(both, _pool),
+        "speedup": _pool(found),
         "speedup_decode": _of(pairs, _decode),
         "speedup_cpu": _of(pairs, _cpu),
-        "speedup_time": _compared(both, _time),
-        "speedup_gm": _mean(each, lambda: math.exp(fmean(math.log(x / y) for x, y in each))),
-        "speedup_mor": _mean(each, lambda: fmean(x / y for x, y in each)),
-        "speedup_rom": _mean(each, lambda: fmean(1 / y for _, y in each) / fmean(1 / x for x, _ in each)),
+        "speedup_time": _time(found),
+        **_of_samples(found),
     }
 
 
@@ -65,20 +64,26 @@ _SPEEDUPS = (
 )
 
 
-def over_domains(figures: Sequence[Figure], mean: Callable[[list[float]], float] = geometric_mean) -> Figure:
-    """Return the mean over domains, and only if every domain has a value."""
+def over_domains(
+    figures: Sequence[Figure],
+    mean: Callable[[list[float]], float] = geometric_mean,
+    over: Over = "geometric",
+) -> Figure:
+    """Return the mean over domains, and only if every domain has a value. `over` names what `mean` is."""
     values = [figure.value for figure in figures if figure.value is not None]
     n = sum(figure.n or 0 for figure in figures)
     if len(values) < len(figures) or not values:
         why = next((figure.reason for figure in figures if figure.value is None), "no domains")
         return absent(f"{len(values)} of {len(figures)} domains: {why}", n)
-    return Figure(value=mean(values), n=n)
+    return mean_over_domains(mean(values), n, figures, over)
 
 
 def sample_weighted(figures: Sequence[Figure]) -> Figure:
     """Return the mean over domains, each weighted by the samples its value rests on."""
     weights = [figure.n or 0 for figure in figures]
-    return over_domains(figures, lambda values: sum(map(math.prod, zip(values, weights, strict=True))) / sum(weights))
+    return over_domains(
+        figures, lambda values: sum(map(math.prod, zip(values, weights, strict=True))) / sum(weights), "weighted"
+    )
 
 
 def gap_between(pool: Figure, samples: Figure) -> bool:
@@ -106,28 +111,62 @@ def _decode(turn: TurnFacts) -> Side | None:
 
 def _of(pairs: Sequence[Pair], read: Callable[[TurnFacts], Side | None]) -> Figure:
     """Return S_pool of what `read` gives of a turn."""
-    found = totals(pairs, read)
+    found = matches(pairs, read)
     if found:
-        return _compared(found, _pool)
+        return _pool(found)
     turns = [turn for pair in pairs for turn in (*pair.baseline, *pair.method)]
     ended = read is _decode and any(turn.ends_at_once for turn in turns)
     return absent(NO_DECODE if ended else unrecorded(turns))
 
 
-def _compared(both: Sequence[Totals], compare: Callable[[Side, Side], float | None]) -> Figure:
-    """Compare the sums of both arms' seconds and tokens."""
-    base, own = ((sum(pair[arm][0] for pair in both), sum(pair[arm][1] for pair in both)) for arm in (0, 1))
-    value = compare(base, own)
-    return absent(_NO_TIME, len(both)) if value is None else Figure(value=value, n=len(both))
+def _pool(found: Sequence[Match]) -> Figure:
+    base_s, base_n, own_s, own_n = (sum(match.parts[i] for match in found) for i in range(4))
+    n = len({match.sample for match in found})
+    if min(base_s, base_n, own_s, own_n) <= 0:
+        return absent(_NO_TIME, n)
+    return of_sums((base_s / base_n) / (own_s / own_n), n, _statistic(found, (0, 1, 2, 3), pool_ratio))
 
 
-def _pool(base: Side, own: Side) -> float | None:
-    return (base[0] / base[1]) / (own[0] / own[1]) if min(*base, *own) > 0 else None
+def _time(found: Sequence[Match]) -> Figure:
+    base, own = (sum(match.parts[i] for match in found) for i in (0, 2))
+    n = len({match.sample for match in found})
+    return of_sums(base / own, n, _statistic(found, (0, 2), ratio())) if min(base, own) > 0 else absent(_NO_TIME, n)
 
 
-def _time(base: Side, own: Side) -> float | None:
-    return base[0] / own[0] if min(base[0], own[0]) > 0 else None
+def _statistic(found: Sequence[Match], parts: Sequence[int], formula: Formula) -> Statistic:
+    return Statistic(
+        samples=[match.sample for match in found],
+        rounds=compact([match.repeat for match in found]),
+        columns=[numbers([match.parts[part] for match in found]) for part in parts],
+        formula=formula,
+    )
 
 
-def _mean(each: Sequence[tuple[float, float]], mean: Callable[[], float]) -> Figure:
-    return Figure(value=mean(), n=len(each)) if each else absent(_NO_TIME)
+def _of_samples(found: Sequence[Match]) -> dict[str, Figure]:
+    """Return the means over samples of what each one's seconds per token come to."""
+    sums: dict[str, list[float]] = {}
+    for match in found:
+        mine = sums.setdefault(match.sample, [0.0] * 4)
+        for index, part in enumerate(match.parts):
+            mine[index] += part
+    each = {sample: (b / n, s / m) for sample, (b, n, s, m) in sums.items() if min(b, n, s, m) > 0}
+    names = ("speedup_gm", "speedup_mor", "speedup_rom")
+    if not each:
+        return {name: absent(_NO_TIME) for name in names}
+    samples, ones = list(each), [1.0] * len(each)
+    logs = [math.log(x / y) for x, y in each.values()]
+    ratios = [x / y for x, y in each.values()]
+    own, base = [1 / y for _, y in each.values()], [1 / x for x, _ in each.values()]
+
+    def figure(value: float, columns: list[list[float]], formula: Formula) -> Figure:
+        return of_sums(
+            value,
+            len(samples),
+            Statistic(samples=samples, columns=[numbers(column) for column in columns], formula=formula),
+        )
+
+    return {
+        "speedup_gm": figure(math.exp(fmean(logs)), [logs, ones], geometric),
+        "speedup_mor": figure(fmean(ratios), [ratios, ones], ratio()),
+        "speedup_rom": figure(fmean(own) / fmean(base), [own, base], ratio()),
+    }

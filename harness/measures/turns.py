@@ -5,7 +5,7 @@ A sum that needs a missing column is None, and so is every figure that rests on 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from draftboard.records import Cell, Turn
@@ -52,24 +52,28 @@ class TurnFacts:
     steps: StepSums | None
     """None where the steps were not recorded."""
 
-    @property
-    def imported(self) -> bool:
-        """Whether the turn was measured elsewhere; its steps' `accepted` then counts what was kept, as far as known."""
-        return self.turn.tokens is not None
+    tokens: int = field(init=False)
+    """Kept tokens."""
+    seconds: float = field(init=False)
+    """End-to-end time."""
+    first_tokens: int | None = field(init=False)
+    """Tokens of the first emission: the prefill's own, or the first step's where the prefill gave none."""
+    decode: tuple[int, float] | None = field(init=False)
+    """Tokens after the first emission and the seconds after it; None where there are none or a time is missing."""
 
-    @property
-    def tokens(self) -> int:
-        """Kept tokens."""
-        return self.turn.n_tokens
+    def __post_init__(self) -> None:
+        # Dozens of figures read these of every turn.
+        turn = self.turn
+        tokens = turn.n_tokens
+        first, decode = self._first(), None
+        if first is not None and turn.first_ns is not None and tokens > first:
+            decode = tokens - first, (turn.end_ns - turn.first_ns) / 1e9
+        object.__setattr__(self, "tokens", tokens)
+        object.__setattr__(self, "seconds", turn.end_ns / 1e9)
+        object.__setattr__(self, "first_tokens", first)
+        object.__setattr__(self, "decode", decode)
 
-    @property
-    def seconds(self) -> float:
-        """End-to-end time."""
-        return self.turn.end_ns / 1e9
-
-    @property
-    def first_tokens(self) -> int | None:
-        """Tokens of the first emission: the prefill's own, or the first step's where the prefill gave none."""
+    def _first(self) -> int | None:
         if self.turn.prefill_emits:
             return self.turn.prefill_emits
         if self.steps is None:
@@ -77,12 +81,9 @@ class TurnFacts:
         return next((kept for kept in self.turn.steps.get("kept", ()) if kept), 0)
 
     @property
-    def decode(self) -> tuple[int, float] | None:
-        """Tokens after the first emission and the seconds after it; None where there are none or a time is missing."""
-        first, start = self.first_tokens, self.turn.first_ns
-        if first is None or start is None or self.tokens <= first:
-            return None
-        return self.tokens - first, (self.turn.end_ns - start) / 1e9
+    def imported(self) -> bool:
+        """Whether the turn was measured elsewhere; its steps' `accepted` then counts what was kept, as far as known."""
+        return self.turn.tokens is not None
 
     @property
     def ends_at_once(self) -> bool:

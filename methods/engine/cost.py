@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,19 @@ class CostCurve:
             raise ValueError("a cost curve needs one cost a row count, starting at one row")
         table = tuple(self._between(n) for n in range(1, self.rows[-1] + 1))
         object.__setattr__(self, "table", (0.0, *table))
+
+    def rising(self) -> CostCurve:
+        """Return the nearest curve, in least squares, that never falls, one row again costing 1.
+
+        A forward over more rows costs no less; where a measurement says so, the machine was disturbed, and drafts sized
+        to the dip would be too long.
+        """
+        from scipy.optimize import isotonic_regression
+
+        if all(low <= high for low, high in pairwise(self.cost)):
+            return self
+        level = isotonic_regression(self.cost).x
+        return CostCurve(rows=self.rows, cost=tuple(float(cost / level[0]) for cost in level), one_row_s=self.one_row_s)
 
     def at(self, rows: int) -> float:
         """Return the relative cost of a forward over `rows` rows."""

@@ -77,10 +77,12 @@ def decode(
     gates: Gates = DENSE,
     generator: torch.Generator | None = None,
     clock: Clock = Clock(),
+    keep_drafts: bool = False,
 ) -> Generation:
     """Generate one turn.
 
     `prompt`: token ids, at least one. `gates` bypass parts of the target at every verification (a sparse verifier).
+    `keep_drafts` records the draft of every step in `Trace.judged`, outside the step's own times.
     Returns the kept ids with the record of every step. Raises ValueError on an empty prompt and MethodError on a draft
     whose node 0 is not the root or that holds an id the target does not know.
     """
@@ -143,6 +145,9 @@ def decode(
             end_ns=judged_at - start,
             signals=context.signals,
         )
+        if keep_drafts:
+            # Not the tree itself: it may hold tensors as wide as the vocabulary.
+            trace.judged.append((tree.token_list, tree.parent_list, path))
     target.synchronize()
     end, cpu_end = clock.wall() - start, clock.cpu() - cpu_start
     return Generation(

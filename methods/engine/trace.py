@@ -7,10 +7,15 @@ drafts and the bonus; what end-of-sequence or the limit cut away is in `accepted
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Generation", "Trace"]
+__all__ = ["Generation", "Judged", "Trace"]
+
+Judged = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""A draft and what came of it: its tokens and parents, node 0 being the root, and the accepted nodes in order from the
+root on."""
 
 
 @dataclass(slots=True)
@@ -32,6 +37,8 @@ class Trace:
     """When the step's tokens were available, counted from the start of the turn."""
     signals: dict[str, array[float]] = field(default_factory=dict)
     """What the drafter knew when it drafted (match length, entropy, arm …); NaN where it said nothing."""
+    judged: list[Judged] = field(default_factory=list)
+    """The draft of every step, where `decode` was asked to keep them. These are the engine's own lists."""
 
     def __len__(self) -> int:
         return len(self.nodes)

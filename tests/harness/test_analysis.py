@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftboard.analysis import analyse, analyse_runs, domain_labels
@@ -46,6 +46,7 @@ def test_the_vector_of_two_arms():
     assert value(method_of(stored(swapped)).overall, "speedup") == pytest.approx(1 / 2.429945, abs=1e-6)
 
 
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(2, 50), st.floats(0.1, 9), st.integers(2, 50), st.floats(0.1, 9)), min_size=1, max_size=5
@@ -299,14 +300,14 @@ def test_every_figure_is_named_in_the_table_of_metrics_and_every_name_is_a_figur
     produced = {name for figures in (found.overall, found.domains["qa"].figures) for name in figures}
     measured = {name for name, m in METRICS.items() if m.kind in ("speed", "acceptance", "time", "machine")}
     assert produced - {"truncated_rate"} == measured
-    assert all(figure.value is not None for figure in found.overall.values()), found.overall
+    assert [name for name, figure in found.overall.items() if figure.value is None] == ["noise_floor"]
     assert {metric(name).kind for name in found.overall} == {"speed", "acceptance", "time", "machine"}
 
 
 def test_samples_for_quality_only_are_in_no_speed_or_acceptance_figure():
     run = complete()
     found = method_of(run)
-    assert set(found.domains["mmlu"].figures) == {"accuracy", "mean_words", "truncated_rate"}
+    assert set(found.domains["mmlu"].figures) == {"accuracy", "mean_words", "accuracy_difference", "truncated_rate"}
     assert found.domains["mmlu"].score_counts == {"answers": 1, "unparsed": 1, "rule:none": 1}
     assert found.domains["mmlu"].positions == {}
     assert found.domains["mmlu"].samples == 1

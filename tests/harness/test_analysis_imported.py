@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from draftboard.analysis import analyse
+from draftboard.statistics import ONE_ROUND
 from draftboard.verdict import judge
 
 from made_runs import cell, imported_turn, method_of, stored, value
@@ -44,6 +45,7 @@ def test_an_imported_run_has_what_its_files_say_and_reasons_for_the_rest():
         "0 of 1 domains: not recorded in the imported file",
         "the baseline's texts were not tokenised again",
         "no cost curve in this run",
+        ONE_ROUND,
     }
     assert group.notes == ("odd",)
     assert judge(run, group)["reasons"][0].startswith("imported")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from draftboard.conditions import caveats, conditions, notes
+from draftboard.conditions import conditions, notes
 from draftboard.store import StoredRun
 
 PLAN = {
@@ -85,19 +85,13 @@ def test_an_import_shows_its_files_and_no_made_up_conditions():
 
 
 def test_notes_gather_what_a_reader_has_to_know():
-    run = stored(warnings=("dropped a line",), verdict={"valid": False, "reasons": ["only 2 samples"]})
-    assert notes(run) == ("dropped a line", "s: two rows left out")
-    assert caveats(run) == ("not valid for claims: only 2 samples",)
-    assert caveats(stored(verdict={"valid": True, "reasons": []})) == caveats(stored()) == ()
+    assert notes(stored(warnings=("dropped a line",))) == ("dropped a line", "s: two rows left out")
 
 
-def test_only_a_run_of_ours_can_be_gone_on_with(tmp_path):
+def test_an_imported_run_brings_its_own_notes(tmp_path):
     from draftboard.records import SampleRecord
 
     sample = SampleRecord(key="s/1", suite="s", sample_id="1", domain="qa", category="qa", turns=["?"])
-    run = stored({"suites": []})
-    unfinished = StoredRun(path=tmp_path, plan=run.plan, environment={}, samples=[sample], cells=[])
-    assert caveats(unfinished) == ("unfinished: 0 of 2 cells; go on with draftboard run --resume",)
-    plan = {**run.plan, "imported": {"format": "x", "notes": ["m lacks 1 question"]}}
+    plan = {**stored({"suites": []}).plan, "imported": {"format": "x", "notes": ["m lacks 1 question"]}}
     foreign = StoredRun(path=tmp_path, plan=plan, environment={}, samples=[sample], cells=[])
-    assert (notes(foreign), caveats(foreign)) == (("m lacks 1 question",), ())
+    assert notes(foreign) == ("m lacks 1 question",)

@@ -50,6 +50,7 @@ def test_every_setting_can_stand_in_a_plan_file(tmp_path):
         stop = ["END"]
         warmup = "none"
         profile = true
+        traces = true
         [[methods]]
         method = "pld"
         label = "pld-5"

@@ -4,7 +4,9 @@ import json
 import math
 from dataclasses import replace
 
-from draftboard.leaderboards.export import CSV_COLUMNS, csv_document, json_document
+import pyarrow.parquet
+
+from draftboard.leaderboards.export import CSV_COLUMNS, csv_document, json_document, parquet_document
 from draftboard.results import Figure, Group, Interval, MethodResult, Results
 from draftboard.results_file import read_results
 
@@ -108,3 +110,44 @@ def test_json_holds_positions_and_counts(spec_bench):
     methods = {method["method"]: method for method in data["groups"][0]["methods"]}
     assert methods["eagle2"]["positions"]["joint"][1]["n"] == 250
     assert methods["tss[pld]"]["domains"]["math_reasoning"]["score_counts"]["rule:boxed"] == 70
+
+
+def parquet_rows(results):
+    return pyarrow.parquet.read_table(io.BytesIO(parquet_document(results)))
+
+
+def test_parquet_has_the_rows_of_the_csv_with_typed_columns(spec_bench):
+    table, rows = parquet_rows(Results(groups=(spec_bench,))), rows_of(Results(groups=(spec_bench,)))
+    assert tuple(table.column_names) == CSV_COLUMNS
+    typed = {field.name: str(field.type) for field in table.schema}
+    assert {name: typed[name] for name in ("value", "n", "rank", "method")} == {
+        "value": "double",
+        "n": "int64",
+        "rank": "int64",
+        "method": "string",
+    }
+    assert len(table) == len(rows) > 100
+    for ours, row in zip(table.to_pylist(), rows, strict=True):
+        assert (ours["method"], ours["domain"], ours["metric"], ours["reason"]) == (
+            row["method"],
+            row["domain"],
+            row["metric"],
+            row["reason"],
+        )
+        for name in ("value", "low", "high", "n", "rank"):
+            assert ours[name] == (float(row[name]) if row[name] else None)
+
+
+def test_parquet_holds_odd_text_and_numbers():
+    odd = MethodResult(
+        method="=1+1 \ud800\n2",
+        overall={"speedup": Figure(value=1.5, n=10**30), "ttft_s": Figure(value=math.inf)},
+    )
+    first, second = parquet_rows(Results(groups=(Group(model="", hardware="", suite="", methods=(odd,)),))).to_pylist()
+    assert (first["method"], first["value"], first["n"]) == ("=1+1 \ufffd 2", 1.5, None)
+    assert (second["value"], second["reason"]) == (None, "not a number")
+
+
+def test_parquet_without_any_figure_still_has_its_columns():
+    table = parquet_rows(Results(groups=()))
+    assert (tuple(table.column_names), len(table)) == (CSV_COLUMNS, 0)

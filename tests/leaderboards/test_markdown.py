@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from draftboard.leaderboards import boards
 from draftboard.leaderboards.markdown import markdown
-from draftboard.results import Figure, Group, MethodResult, Results
+from draftboard.results import Figure, Group, MethodResult, Results, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -70,7 +70,7 @@ def test_no_groups_still_make_a_document():
 
 
 def test_what_keeps_a_group_from_a_claim_stands_directly_under_its_title(board):
-    group = replace(board.groups[0], caveats=("not valid for claims: x|y", "unfinished: 1 of 2 cells"))
+    group = replace(board.groups[0], verdict=Verdict(valid=False, reasons=("x|y", "1 of 2 cells have not run")))
     blocks = markdown(Results(groups=(group,))).split("\n\n")
     assert blocks[1] == "## tiny · mini · cpu"
-    assert blocks[2] == "> [!WARNING]\n> - not valid for claims: x\\|y\n> - unfinished: 1 of 2 cells"
+    assert blocks[2] == "> [!WARNING]\n> Not valid for claims: x\\|y; 1 of 2 cells have not run."

@@ -16,7 +16,10 @@ from draftboard.metrics import METRICS, metric
 from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult, Results
 from draftboard.results_file import read_results
 
-NAMES = ["index.html", "leaderboard.csv", "leaderboard.json", "leaderboard.md"]
+NAMES = [
+    "index.html",
+    *(f"leaderboard.{kind}" for kind in ("csv", "json", "md", "parquet", "tex")),
+]
 
 
 def printed(group, width=200, **how):
@@ -28,7 +31,7 @@ def printed(group, width=200, **how):
     return console.export_text()
 
 
-def test_writes_four_files_that_are_the_same_each_time(board, tmp_path):
+def test_writes_its_files_which_are_the_same_each_time(board, tmp_path):
     first = render_board(board, tmp_path / "a" / "deep")
     second = render_board(board, tmp_path / "b")
     assert sorted(path.name for path in first) == NAMES

@@ -46,6 +46,27 @@ def test_a_chain_of_close_values_is_not_one_rank():
     assert places == [("a", 1), ("b", 1), ("c", 3), ("d", 3)]
 
 
+def tied(group, **ties):
+    return replace(group, methods=tuple(replace(m, tied_with=ties.get(m.method, ())) for m in group.methods))
+
+
+def places(group, metric="speedup"):
+    return [(place.method.method, place.rank) for place in standings(group, metric)]
+
+
+def test_methods_that_cannot_be_told_apart_share_a_rank_and_stand_by_value():
+    group = group_of({"a": 1.0, "b": 2.0, "c": 2.1, "d": 1.5})
+    assert places(tied(group, b=("c",))) == [("c", 1), ("b", 1), ("d", 3), ("a", 4)]
+
+
+def test_ties_hold_with_the_best_of_a_rank_only():
+    """c is tied with b and b with a, but c not with a: two ranks, where a chain would make one."""
+    group = tied(group_of({"a": 2.2, "b": 2.1, "c": 2.0}), a=("b",), b=("a", "c"), c=("b",))
+    assert places(group) == [("a", 1), ("b", 1), ("c", 3)]
+    # Nobody overtakes a better value: what stands behind an untied one has a rank of its own.
+    assert places(tied(group, a=("c",), c=("a",))) == [("a", 1), ("b", 2), ("c", 3)]
+
+
 @given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(allow_nan=True) | st.none(), max_size=8))
 def test_a_rank_is_one_plus_the_number_of_better_methods(values):
     places = standings(group_of(values), "speedup")

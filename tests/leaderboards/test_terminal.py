@@ -12,7 +12,7 @@ from rich.text import Text
 
 from draftboard.leaderboards import terminal_table
 from draftboard.leaderboards.terminal import _fold
-from draftboard.results import DomainResult, Figure, Group, MethodResult
+from draftboard.results import DomainResult, Figure, Group, MethodResult, Verdict
 
 DOMAINS = ("spec_bench/math_reasoning", "spec_bench/summarization", "speed_bench/humanities")
 NAMES = ("autoregressive", "pld", "samd[token_recycling]", "token_recycling", "samd[none]")
@@ -112,11 +112,11 @@ def test_every_footnote_has_its_mark_and_every_mark_its_footnote(width, every):
 
 
 def test_what_keeps_a_run_from_a_claim_is_the_first_line_under_the_title():
-    group = group_of(caveats=("not valid for claims: only 3 samples",), notes=("a note",))
+    group = group_of(verdict=Verdict(valid=False, reasons=("only 3 samples",)), notes=("a note",))
     for how in ({}, {"headline_only": True}):
         lines = printed(group, **how).splitlines()
-        assert lines[:2] == ["tiny · mini · cpu", "not valid for claims: only 3 samples"]
-        assert sum("not valid" in line for line in lines) == 1
+        assert lines[:2] == ["tiny · mini · cpu", "Not valid for claims: only 3 samples."]
+        assert sum("Not valid" in line for line in lines) == 1
 
 
 def test_a_long_footnote_breaks_between_its_parts():

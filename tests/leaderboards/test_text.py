@@ -1,4 +1,7 @@
+import csv
+import io
 import re
+import unicodedata
 from html.parser import HTMLParser
 
 import pytest
@@ -6,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from draftboard.leaderboards.text import csv_text, html_text, markdown_text, one_line, terminal_text
+from draftboard.leaderboards.text import csv_text, html_text, latex_text, markdown_text, one_line, terminal_text
 
 HOSTILE = [
     "SpS | 68m",
@@ -38,8 +41,46 @@ HOSTILE = [
     "\x1b[31mred\x07",
     "x" * 300,
     "\ud800 lone",
+    r"\input{/etc/passwd} \write18{ls} \end{tabular} \\\\ \foo",
+    "[2pt] at the start of a row",
+    "* at the start of a row",
+    "``quotes'' ,, --- ?` !` ~^^41 \u201cx\u201d",
+    "\u200bzero\u200dwidth\ufeff\xad",
+    "![x](javascript:alert(1)) {% include 'x' %}",
+    "</script><img src=x onerror=alert(1)>",
     "a_b __init__ token_recycling samd[eagle2] tss[samd[pld]]",
 ]
+LATEX_MEANING = {
+    r"\textbackslash{}": "\\",
+    r"\textasciitilde{}": "~",
+    r"\textasciicircum{}": "^",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"\textbar{}": "|",
+    r"\symbol{34}": '"',
+    r"\textasciigrave{}": "`",
+    r"\textendash{}": "–",
+    r"\textemdash{}": "—",
+    r"\textperiodcentered{}": "·",
+    r"\ensuremath{\times}": "×",
+    r"\ensuremath{-}": "−",
+    r"\ensuremath{\leq}": "≤",
+    r"\ensuremath{\geq}": "≥",
+    r"\ensuremath{\approx}": "≈",
+    r"\ensuremath{\to}": "→",
+    r"\ensuremath{\Delta}": "Δ",
+    r"\ensuremath{\alpha}": "α",
+    r"\ensuremath{\beta}": "β",
+    r"\ensuremath{\gamma}": "γ",
+    r"\ensuremath{\tau}": "τ",
+    "{}": "",
+    "{[}": "[",
+    "{*}": "*",
+}
+LATEX_TOKEN = re.compile(
+    "|".join(map(re.escape, LATEX_MEANING))
+    + r"|\\(?P<character>[{}&%$#_])|\\texttt\{(?P<plain>\(U\+[0-9A-F]+\))\}|(?P<other>[^\\{}&%$#_~^])"
+)
 ALPHABET = st.sampled_from("|*_`[]()<>&#@\\~!$:-+=.1 ab\n'\"^/") | st.characters()
 NAMES = st.text(ALPHABET, max_size=30)
 
@@ -125,6 +166,63 @@ def test_markdown_reads_back_in_a_list_item_and_in_a_heading(text):
         assert found <= kinds | {"text_special"}
         shown = "".join(token.content for token in flattened(tokens) if token.type.startswith("text"))
         assert seen(shown) == seen(text)
+
+
+@hostile
+def test_latex_reads_back_as_the_same_text_and_knows_no_other_command(text):
+    source = latex_text(text)
+    assert typeset(source) == shown_in_latex(text)
+    assert not source.startswith(("[", "*"))
+    assert not re.search(r"--|,,|''|[`\"<>|~^]", source)
+
+
+def typeset(source):
+    """What LaTeX makes of the few commands that escaping may use; anything else that acts fails."""
+    text = ""
+    while source:
+        match = LATEX_TOKEN.match(source)
+        assert match, source
+        text += LATEX_MEANING.get(match[0], match["character"] or match["plain"] or match["other"])
+        source = source[match.end() :]
+    return text
+
+
+def shown_in_latex(text):
+    """The text with what cannot be seen as its code point."""
+
+    def visible(character):
+        hidden = character == "\ufffd" or (unicodedata.category(character) == "Cf" and character not in "\u200c\u200d")
+        return f"(U+{ord(character):04X})" if hidden else character
+
+    return "".join(map(visible, one_line(text).strip()))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("samd[token_recycling]", r"samd[token\_recycling]"),
+        ("50 % & $x_1$ #2", r"50 \% \& \$x\_1\$ \#2"),
+        (r"\write18{ls}", r"\textbackslash{}write18\{ls\}"),
+        ("[x]", "{[}x]"),
+        ("a\u202eb\x00", r"a\texttt{(U+202E)}b\texttt{(U+FFFD)}"),
+        ("--no-flag", "-{}-no-flag"),
+        ("2.0×", r"2.0\ensuremath{\times}"),
+        ("方法", "方法"),
+        ("", ""),
+    ],
+)
+def test_latex_text(text, expected):
+    assert latex_text(text) == expected
+
+
+@hostile
+def test_csv_cells_read_back_and_start_no_formula(text):
+    sheet = io.StringIO(newline="")
+    csv.writer(sheet, lineterminator="\n").writerow([csv_text(text), "next"])
+    ((cell, after),) = csv.reader(io.StringIO(sheet.getvalue(), newline=""))
+    assert after == "next"
+    assert cell.removeprefix("'") == one_line(text).removeprefix("'")
+    assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
 
 
 @pytest.mark.parametrize("text", ["token_recycling", "samd[eagle2]", "tss[samd[token_recycling]]", "llama-3.1-8b"])

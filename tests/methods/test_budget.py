@@ -19,6 +19,21 @@ def curves(draw):
     return CostCurve(rows=tuple(range(1, len(costs) + 1)), cost=tuple(costs))
 
 
+@given(st.lists(st.floats(0.5, 4.0), max_size=10))
+def test_a_measured_curve_is_made_to_rise_and_a_rising_one_is_kept(costs):
+    curve = CostCurve(rows=tuple(range(1, len(costs) + 2)), cost=(1.0, *costs), one_row_s=0.1)
+    rising = curve.rising()
+    assert list(rising.cost) == sorted(rising.cost)
+    assert (rising.cost[0], rising.rows, rising.one_row_s) == (1.0, curve.rows, 0.1)
+    assert rising.rising() is rising
+    assert (rising is curve) == (list(curve.cost) == sorted(curve.cost))
+
+
+def test_a_dip_of_the_curve_makes_no_draft_longer():
+    measured = CostCurve(rows=(1, 2, 3, 4), cost=(1.0, 2.0, 1.0, 2.5))
+    assert measured.rising().cost == (1.0, 1.5, 1.5, 2.5)
+
+
 class Chances(MatchEstimate):
     def __init__(self, chances):
         self.chances = chances

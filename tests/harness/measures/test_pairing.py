@@ -1,7 +1,7 @@
 """Which turns pair: by sample, round and prompt; rounds are averaged, what diverged is counted."""
 
 from draftboard.measures import pair_up
-from draftboard.measures.pairing import totals, wall
+from draftboard.measures.pairing import matches, wall
 
 
 def test_turns_pair_until_their_prompts_differ(turn, of):
@@ -24,7 +24,9 @@ def test_rounds_pair_with_their_own_and_are_averaged(turn, of):
     base = of(turn(10, 2.0)) + of(turn(10, 4.0), repeat=1)
     own = of(turn(10, 1.0)) + of(turn(10, 2.0), repeat=1) + of(turn(10, 99.0), repeat=2)
     found = pair_up(base, own)
-    assert totals(found.pairs, wall) == [((3.0, 10.0), (1.5, 10.0))]
+    rows = matches(found.pairs, wall)
+    assert [row.repeat for row in rows] == [0, 1]
+    assert [sum(column) for column in zip(*(row.parts for row in rows), strict=True)] == [3.0, 10.0, 1.5, 10.0]
     assert found.pairs[0].rounds == 2
 
 

@@ -1,0 +1,46 @@
+"""What a page runs: its own scripts and the charting library, each admitted by its hash and by nothing else.
+
+Data goes into blocks that no browser runs, written so that no text in them can end the block or be taken for markup.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+
+__all__ = ["chart_library", "json_block", "resource", "source_hash"]
+
+
+def resource(name: str) -> str:
+    """Return the text of a file of `templates`."""
+    return files("draftboard.leaderboards").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def source_hash(text: str) -> str:
+    """Return what a Content-Security-Policy calls this script or style sheet."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+@lru_cache(maxsize=1)
+def chart_library() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script, with the interpreter that needs no `eval`.
+
+    Its names stay inside a function: minified, they would collide with any other script's.
+    """
+    import vl_convert
+
+    versions = f"Vega {vl_convert.get_vega_version()}, vega-embed {vl_convert.get_vega_embed_version()}"
+    notice = f"/*! {versions} and Vega-Lite. Copyright the Vega project's authors, BSD 3-Clause License. */\n"
+    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return f"{notice}(() => {{\n{bundle}\n}})();"
+
+
+def json_block(data: Mapping[str, object]) -> str:
+    r"""Return strict JSON for a script element of type `application/json`: ASCII, with `<`, `>` and `&` as `\u003c`…
+
+    No text can then close the element or open a comment in it, and line separators and direction marks are inert.
+    """
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
