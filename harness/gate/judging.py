@@ -121,9 +121,13 @@ def _check(label: str, before: Side, after: Side, rules: Rules) -> Check:
         *_not_lossless(new, after, rules),
         *([f"{new.failed} of its cells failed"] if new.failed > old.failed else []),
     ]
+    untold = gated and not reasons and speed.interval is None and speed.ratio < 1 - rules.max_slowdown
+    if untold:
+        # Passing it would let a real slowdown through, failing it would do so on noise alone.
+        reasons = [f"{speed.figure} {_told(speed)}, and nothing says whether that is noise: it takes more samples"]
     return Check(
         method=label,
-        outcome="fail" if reasons else "pass",
+        outcome="not comparable" if untold else "fail" if reasons else "pass",
         gated=gated,
         speed=speed,
         domains=domains,
