@@ -4,7 +4,7 @@ from typing import Any
 
 from draftboard.analysis import analyse, domain_labels
 from draftboard.errors import UserError
-from draftboard.gate.sides import Measured, Side, TimedTurn
+from draftboard.gate.sides import Side, TimedTurn, measured
 from draftboard.measures import TurnFacts, facts
 from draftboard.plan import BASELINE
 from draftboard.store import StoredRun
@@ -33,17 +33,7 @@ def side_of_run(run: StoredRun) -> Side:
         conditions=_conditions(run),
         remarks={name: str(version) for name, version in (run.environment.get("packages") or {}).items() if version},
         methods={
-            method.method: Measured(
-                label=method.method,
-                baseline=group.baseline or BASELINE,
-                cells=cells.get(method.method, {}),
-                failed=sum(domain.failed for domain in method.domains.values()),
-                output=method.output,
-                lossless=method.lossless,
-                settings=dict(method.settings),
-                figures=method.overall,
-                domain_figures={name: domain.figures for name, domain in method.domains.items()},
-            )
+            method.method: measured(method, group.baseline or BASELINE, cells.get(method.method))
             for method in group.methods
         },
         domains={key: labels[key] for key in timed},

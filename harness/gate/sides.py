@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from draftboard.benchmark_json import BenchmarkRun, is_benchmark_json, read_benchmarks
 from draftboard.errors import UserError
-from draftboard.results import Figure, Group
+from draftboard.results import Figure, Group, MethodResult
 
-__all__ = ["Clock", "Measured", "Side", "TimedTurn", "read_side"]
+__all__ = ["Clock", "Measured", "Side", "TimedTurn", "measured", "read_side"]
 
 Clock = Literal["wall", "cpu"]
 
@@ -110,24 +110,29 @@ def read_side(path: Path) -> Side:
     return _of_group(document.name, groups[0])
 
 
+def measured(
+    method: MethodResult, baseline: str, cells: Mapping[tuple[str, int], Sequence[TimedTurn]] | None = None
+) -> Measured:
+    """Return a method of a board, with its cells where they are known."""
+    return Measured(
+        label=method.method,
+        baseline=baseline,
+        cells=cells or {},
+        failed=sum(domain.failed for domain in method.domains.values()),
+        output=method.output,
+        lossless=method.lossless,
+        settings=dict(method.settings),
+        figures=method.overall,
+        domain_figures={name: domain.figures for name, domain in method.domains.items()},
+    )
+
+
 def _of_group(name: str, group: Group) -> Side:
     about = {"model": group.model, "hardware": group.hardware, "suite": group.suite}
     return Side(
         name=name,
         conditions={**about, "dtype": group.conditions.get("dtype", "")},
-        methods={
-            method.method: Measured(
-                label=method.method,
-                baseline=group.baseline,
-                failed=sum(domain.failed for domain in method.domains.values()),
-                output=method.output,
-                lossless=method.lossless,
-                settings=dict(method.settings),
-                figures=method.overall,
-                domain_figures={name: domain.figures for name, domain in method.domains.items()},
-            )
-            for method in group.methods
-        },
+        methods={method.method: measured(method, group.baseline) for method in group.methods},
         notes=group.notes,
     )
 
