@@ -167,5 +167,6 @@ def test_the_group_has_its_verdict_and_the_record_of_its_machine():
     group = analyse(run)
     assert group.verdict.valid
     assert group.environment == {"cpu": {"model": "x"}, "threads": 2, "hardware": "here"}
-    told = replace(run, verdict={"valid": False, "reasons": ["cold"]})
-    assert analyse(told).verdict.reasons == ("cold",)
+    # What was stored before the run went on says nothing of what it has become.
+    stale = replace(run, verdict={"valid": False, "reasons": ["1 of 40 cells have not run"]})
+    assert analyse(stale).verdict.valid

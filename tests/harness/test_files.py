@@ -195,3 +195,24 @@ def test_a_store_has_one_writer_at_a_time(tmp_path: Path) -> None:
         lines.append(b"2")
     append_line(path, b"3", sync=False)
     assert path.read_bytes() == b"1\n2\n3\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are of POSIX")
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomic(path, b"whole")
+        assert os.read(handle, 100) == b"whole"
+    finally:
+        os.close(handle)
+    assert path.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files have no names here")
+def test_the_name_of_an_open_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("wb") as file:
+        write_atomic(Path(f"/proc/self/fd/{file.fileno()}"), b"whole")
+        assert (tmp_path / "open").read_bytes() == b"whole"
+        assert os.fstat(file.fileno()).st_nlink == 1

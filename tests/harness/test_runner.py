@@ -131,7 +131,7 @@ def test_the_plugin_of_the_readme_runs_from_anywhere_and_stands_in_the_table(
     plugin = Path(shutil.copy(source, tmp_path / "mine.py"))
     told = run("--method", "last_time", "--plugin", plugin)
     assert told.code == 0, told.err
-    assert re.search(r"\d\s+last_time\s+\d\.\d\d×\s+identical", told.out)
+    assert re.search(r"\d\s+last_time\s+\d\.\d\d×( \[.*\])?\s+identical", told.out)
     found = outputs(tmp_path / "run")
     assert all(ids == found["autoregressive", sample, r] for (_, sample, r), ids in found.items())
     page = cli("render", tmp_path / "run", "-o", tmp_path / "site")

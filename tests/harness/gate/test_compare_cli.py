@@ -105,6 +105,13 @@ def test_a_share_that_is_none_is_refused(cli, tmp_path, share):
     assert "--max-slowdown" in told.err
 
 
+def test_a_seed_that_is_none_is_refused(cli, tmp_path):
+    for seed in ("-1", "1.5"):
+        told = cli("compare", tmp_path, tmp_path, f"--seed={seed}")
+        assert told.code == 2
+        assert "seed" in told.err.lower()
+
+
 @pytest.fixture
 def ran(run, tmp_path):
     told = run("--method", "pld")
@@ -121,6 +128,23 @@ def test_what_is_no_side_is_one_message(cli, ran, tmp_path):
         assert told.code == 2
         assert side in told.err
         assert "Traceback" not in told.err
+
+
+def test_a_summary_that_cannot_be_written_leaves_the_outcome_as_it_is(cli, ran, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nowhere" / "summary.md"))
+    told = cli("compare", ran, ran)
+    assert told.code == 0
+    assert "passes: " in told.out
+    assert "the table was not written there" in told.err
+
+
+def test_half_a_run_does_not_pass(cli, ran, tmp_path):
+    half = shutil.copytree(ran, tmp_path / "half")
+    lines = (half / "generations.jsonl").read_text().splitlines(keepends=True)
+    (half / "generations.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    told = cli("compare", ran, half)
+    assert told.code == 2
+    assert "cells have not run" in told.out
 
 
 def test_a_run_that_has_only_begun_is_refused(cli, ran, tmp_path):

@@ -107,3 +107,10 @@ def test_a_stored_figure_without_a_value_cannot_be_compared(missing):
     assert stored_change("speedup", known, missing, tolerance=0.0) is None
     assert stored_change("speedup", missing, known, tolerance=0.0) is None
     assert stored_change("speedup", known, known, tolerance=0.0).interval is None
+
+
+def test_a_round_that_some_samples_lack_has_no_part_in_the_noise_floor():
+    rows = [(sample, number, (1.0, 10, 1.0, 10)) for sample in ("1", "2") for number in (0, 1)]
+    slow = ("3", 0, (50.0, 10, 50.0, 10))
+    assert change([*rows, slow]).noise_floor == 0
+    assert change([rows[0], ("2", 1, rows[0][2])]).noise_floor is None

@@ -159,3 +159,34 @@ def test_one_round_and_one_sample_say_what_cannot_be_told():
     found, code = check(alone, alone)
     assert (found.speed.interval, code) == (None, 0)
     assert any("too few samples" in note for note in found.notes)
+
+
+def test_a_method_whose_cells_all_failed_fails_and_one_that_never_ran_is_not_comparable():
+    gone = dict(SAME.methods["samd"].cells)
+    for failed, outcome, code in ((3, "fail", 1), (0, "not comparable", 2)):
+        after = side(
+            "after",
+            {"autoregressive": gone, "samd": {}},
+            domains=SAME.domains,
+            of={"samd": {"failed": failed}},
+        )
+        found, said = check(SAME, after)
+        assert (found.outcome, said) == (outcome, code)
+        assert "after has no answer of samd that ended well" in found.reasons
+
+
+def test_a_candidate_that_was_broken_off_does_not_pass():
+    after = simulated("after", seed=2, samples=24, rounds=2, of={"samd": {"missing": 5}})
+    found, code = check(SAME, after)
+    assert (found.outcome, code) == ("not comparable", 2)
+    assert found.reasons == ("5 of its cells have not run: finish after with draftboard run --resume",)
+    slower = simulated("after", seed=2, samples=24, rounds=2, slower=0.2, of={"samd": {"missing": 5}})
+    assert check(SAME, slower)[0].outcome == "fail"
+    found, code = check(after, SAME)
+    assert (found.outcome, code) == ("pass", 0)
+    assert "5 of its cells have not run in after" in found.notes
+
+
+def test_a_method_named_twice_is_compared_once():
+    report = compare(SAME, SAME, Rules(methods=("samd", "samd")))
+    assert [found.method for found in report.checks] == ["samd"]

@@ -4,9 +4,10 @@ import json
 from xml.etree import ElementTree as Xml
 
 import pytest
+from rich.console import Console
 
 from draftboard.gate import Rules, compare
-from draftboard.gate.texts import document, headline, junit, lines_of, markdown
+from draftboard.gate.texts import document, headline, junit, lines_of, markdown, shown
 
 from made_sides import one_turn, side
 
@@ -70,3 +71,26 @@ def test_what_is_not_comparable_is_an_error_of_the_build():
     assert suite.find("testcase/error").text == "hardware: a → b"
     assert "hardware: a → b" in markdown(found)
     assert document(found)["exit_code"] == 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_table_keeps_names_readable_at_every_width(width):
+    found = report("token_recycling", slow=1.5)
+    console = Console(width=width, color_system=None)
+    with console.capture() as said:
+        console.print(shown(found, width))
+    lines = said.get().splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(line.startswith("token_recycling") for line in lines)
+    assert "-33.3%" in said.get()
+    assert ("--json" in said.get()) == (width < 70)
+
+
+def test_direction_marks_stay_out_of_the_terminal_and_of_junit():
+    found = report("\u202eevil\n\u2066x", slow=1.5)
+    console = Console(width=100, color_system=None)
+    with console.capture() as said:
+        console.print(shown(found, 100))
+    for text in (said.get(), junit(found).decode("utf-8")):
+        assert not {"\u202e", "\u2066"} & set(text)
+        assert "evil" in text

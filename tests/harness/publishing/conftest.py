@@ -24,15 +24,21 @@ ENVIRONMENT = {
     "user": "me",
     "HF_TOKEN": "do not tell",
 }
+MANY = [
+    cell(label, str(i), turn(range(12), pace))
+    for i in range(20)
+    for label, pace in (("autoregressive", 0.8), ("m", 0.4))
+]
 
 
 @pytest.fixture
 def write_run() -> Callable[..., Path]:
-    """Write a run of two methods on two samples, valid unless `valid` says otherwise."""
+    """Write a run of two methods, on enough samples for a claim unless `valid` says otherwise."""
 
-    def write(path: Path, *, valid: bool | None = True, cells: list[Cell] = PAIRS, **changes: Any) -> Path:
+    def write(path: Path, *, valid: bool | None = True, cells: list[Cell] | None = None, **changes: Any) -> Path:
         import msgspec
 
+        cells = cells or (MANY if valid else PAIRS)
         run = stored(cells)
         plan = {**run.plan, **changes}
         create_run(path, plan, ENVIRONMENT, run.samples)
