@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from draftboard.errors import UserError
+from draftboard.options import Whole
 from draftboard.plugins import AsJson
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def compare(
     figure: Literal["speedup", "time"] | None = None,
     clock: Literal["wall", "cpu"] = "wall",
     method: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    seed: int = 0,
+    seed: Annotated[int, Whole] = 0,
     junit: Path | None = None,
     markdown: Path | None = None,
     json: AsJson = False,
@@ -68,6 +69,8 @@ def compare(
     from draftboard.gate.texts import junit as junit_xml
     from draftboard.gate.texts import markdown as as_markdown
 
+    if seed < 0:
+        raise UserError(f"--seed is {seed}", advice="Give a whole number from 0 on.")
     rules = Rules(
         max_slowdown=_share("--max-slowdown", max_slowdown),
         min_acceptance_drop=(
@@ -111,8 +114,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8", errors="replace") as file:
-        file.write(text + "\n")
+    """Add to the step summary, which the build server names; where it cannot be written the outcome stands."""
+    from draftboard.leaderboards.text import terminal_text
+
+    try:
+        with path.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        told = f"GITHUB_STEP_SUMMARY: {path}: {error.strerror or error}: the table was not written there"
+        print(f"draftboard: {terminal_text(told)}", file=sys.stderr)
 
 
 def _print(report: "Report") -> None:
@@ -123,10 +133,9 @@ def _print(report: "Report") -> None:
 
     console = Console()
     with console.capture() as table:
-        console.print(shown(report))
+        console.print(shown(report, console.width))
     print(terminal_text(headline(report)))
     if report.checks:
         print(table.get(), end="")
     for line in lines_of(report):
         print(terminal_text(line))
-    sys.stdout.flush()

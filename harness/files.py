@@ -41,10 +41,14 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that readers see the old file or the new one, never a part.
 
     Missing parent folders are made. Raises UserError, naming `path`, when it cannot be written; the old file
-    then stands as it was.
+    then stands as it was. A device or a pipe, such as /dev/stdout, is written to and never replaced.
     """
     temporary: Path | None = None
     try:
+        if _is_stream(path):
+            with path.open("ab") as file:
+                file.write(data)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         temporary = Path(name)
@@ -63,6 +67,13 @@ def write_atomic(path: Path, data: bytes) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is a device, a pipe, or a name for one of this process's open files, such as /dev/stdout."""
+    if path.is_symlink() and path.parent.resolve().parts[1:2] in (("dev",), ("proc",)):
+        return True
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def append_line(path: Path, data: bytes, *, sync: bool = True) -> None:

@@ -169,10 +169,18 @@ def _added(rows: Sequence[Row], key: Callable[[str], str]) -> dict[str, list[flo
 
 
 def _floor(rows: Sequence[Row], domains: Mapping[str, str], single: bool) -> float | None:
-    """Return how far two rounds of one side lie apart at most, in log scale; None with one round."""
+    """Return how far two rounds of one side lie apart at most, in log scale; None with one round.
+
+    Over the samples that have every round: what differs between others is which samples they hold.
+    """
     numbers = sorted({number for _, number, _ in rows})
-    if len(numbers) < 2:
+    held: dict[str, int] = {}
+    for sample, _, _ in rows:
+        held[sample] = held.get(sample, 0) + 1
+    by_round = {
+        number: [row for row in rows if row[1] == number and held[row[0]] == len(numbers)] for number in numbers
+    }
+    if len(numbers) < 2 or not by_round[numbers[0]]:
         return None
-    by_round = {number: [row for row in rows if row[1] == number] for number in numbers}
     levels = [[math.log(_level(by_round[number], domains, side, single)) for number in numbers] for side in (0, 1)]
     return max(abs(one - other) for side in levels for one, other in combinations(side, 2))

@@ -60,7 +60,7 @@ def compare(before: Side, after: Side, rules: Rules) -> Report:
         checks = tuple(_check(label, before, after, rules) for label in _labels(before, after, rules))
     changed = [
         f"{name} {before.remarks.get(name, 'absent')} → {after.remarks.get(name, 'absent')}"
-        for name in sorted(before.remarks.keys() | after.remarks.keys())
+        for name in sorted(before.remarks.keys() | after.remarks.keys() if before.remarks and after.remarks else ())
         if before.remarks.get(name) != after.remarks.get(name)
     ]
     return Report(
@@ -69,16 +69,42 @@ def compare(before: Side, after: Side, rules: Rules) -> Report:
         rules=rules.told(),
         checks=checks,
         refused=tuple(refused),
-        notes=(*(f"versions differ: {text}" for text in changed), *before.notes, *after.notes),
+        notes=tuple(
+            dict.fromkeys(
+                (
+                    *_unsaid(before, after),
+                    *(f"versions differ: {text}" for text in changed),
+                    *before.notes,
+                    *after.notes,
+                )
+            )
+        ),
     )
 
 
 def _differences(before: Side, after: Side) -> list[str]:
+    old, new = before.conditions, after.conditions
+    boards = _are_boards(before, after)
+    if boards:
+        old, new = before.board, after.board
     return [
-        f"{name}: {before.conditions.get(name) or 'not said'} → {after.conditions.get(name) or 'not said'}"
-        for name in dict.fromkeys([*before.conditions, *after.conditions])
-        if before.conditions.get(name) != after.conditions.get(name)
+        f"{name}: {old.get(name) or 'not said'} → {new.get(name) or 'not said'}"
+        for name in dict.fromkeys([*old, *new])
+        if old.get(name) != new.get(name) and not (boards and (name not in old or name not in new))
     ]
+
+
+def _are_boards(before: Side, after: Side) -> bool:
+    """Whether only what boards say of themselves can be held against each other."""
+    return bool(before.board and after.board) and not (before.has_cells and after.has_cells)
+
+
+def _unsaid(before: Side, after: Side) -> tuple[str, ...]:
+    """Name the conditions that one of two boards does not state, so that nothing says whether they are equal."""
+    if not _are_boards(before, after):
+        return ()
+    names = [name for name in {**before.board, **after.board} if name not in before.board or name not in after.board]
+    return (f"said by one side alone, and taken for equal: {', '.join(names)}",) if names else ()
 
 
 def _labels(before: Side, after: Side, rules: Rules) -> list[str]:
@@ -88,7 +114,7 @@ def _labels(before: Side, after: Side, rules: Rules) -> list[str]:
     if unknown:
         known = ", ".join(dict.fromkeys([*before.methods, *after.methods]))
         raise UserError(f"neither side has {', '.join(unknown)}", advice=f"They have: {known}.")
-    return list(rules.methods)
+    return list(dict.fromkeys(rules.methods))
 
 
 def _check(label: str, before: Side, after: Side, rules: Rules) -> Check:
@@ -108,8 +134,10 @@ def _check(label: str, before: Side, after: Side, rules: Rules) -> Check:
             notes.append(f"{left} of {len(wanted)} cells could not be paired")
     else:
         speed, domains = _from_figures(old, new, quantity, rules)
+    failed = [f"{new.failed} of its cells failed"] if new.failed > old.failed else []
     if speed is None:
-        return Check(method=label, outcome="not comparable", reasons=(_why_not(before, after, rules),))
+        why = (*failed, _why_not(label, before, after, quantity, rules))
+        return Check(method=label, outcome="fail" if failed else "not comparable", reasons=why)
     if speed.interval is None:
         notes.append(_FEW)
     elif rows and speed.noise_floor is None:
@@ -119,12 +147,18 @@ def _check(label: str, before: Side, after: Side, rules: Rules) -> Check:
         *(_too_slow(speed, rules) if gated else ()),
         *_accepts_less(acceptance, rules),
         *_not_lossless(new, after, rules),
-        *([f"{new.failed} of its cells failed"] if new.failed > old.failed else []),
+        *failed,
     ]
+    if old.missing:
+        notes.append(f"{old.missing} of its cells have not run in {before.name}")
     untold = gated and not reasons and speed.interval is None and speed.ratio < 1 - rules.max_slowdown
     if untold:
         # Passing it would let a real slowdown through, failing it would do so on noise alone.
         reasons = [f"{speed.figure} {_told(speed)}, and nothing says whether that is noise: it takes more samples"]
+    elif new.missing and not reasons:
+        # A run that was broken off may have been so by the very fault that the gate is there for.
+        untold = True
+        reasons = [f"{new.missing} of its cells have not run: finish {after.name} with draftboard run --resume"]
     return Check(
         method=label,
         outcome="not comparable" if untold else "fail" if reasons else "pass",
@@ -269,7 +303,12 @@ def _not_lossless(new: Measured, after: Side, rules: Rules) -> list[str]:
     return [f"its output is {new.output}, and has to be identical{' but for ties' if half else ''}"]
 
 
-def _why_not(before: Side, after: Side, rules: Rules) -> str:
+def _why_not(label: str, before: Side, after: Side, quantity: Quantity, rules: Rules) -> str:
+    if before.has_cells and after.has_cells:
+        arms = zip((before, after, before, after), _arms(label, before, after, quantity), strict=False)
+        empty = [f"{side.name} has no answer of {arm.label} that ended well" for side, arm in arms if not arm.cells]
+        if empty:
+            return "; ".join(empty)
     if rules.clock == "cpu" and before.has_cells and after.has_cells:
         return "no cell of both sides has process CPU time"
     if before.has_cells and after.has_cells:

@@ -4,7 +4,7 @@ from typing import Any
 
 from draftboard.analysis import analyse, domain_labels
 from draftboard.errors import UserError
-from draftboard.gate.sides import Side, TimedTurn, measured
+from draftboard.gate.sides import Side, TimedTurn, board_of, measured
 from draftboard.measures import TurnFacts, facts
 from draftboard.plan import BASELINE
 from draftboard.store import StoredRun
@@ -21,6 +21,12 @@ def side_of_run(run: StoredRun) -> Side:
         found = facts(cell for cell in run.cells if cell.method == label and cell.sample in timed)
         for fact in found:
             cells.setdefault(label, {}).setdefault((fact.sample, fact.repeat), []).append(_timed(fact))
+    if not cells and not timed:
+        raise UserError(
+            "has no timed sample: its suites are for quality alone",
+            where=str(run.path),
+            advice="Compare their scores with draftboard show.",
+        )
     if not cells:
         raise UserError(
             "has no cell that could be compared: none has ended well",
@@ -31,14 +37,33 @@ def side_of_run(run: StoredRun) -> Side:
     return Side(
         name=str(run.path),
         conditions=_conditions(run),
+        board=board_of(group),
         remarks={name: str(version) for name, version in (run.environment.get("packages") or {}).items() if version},
         methods={
-            method.method: measured(method, group.baseline or BASELINE, cells.get(method.method))
+            method.method: measured(
+                method,
+                group.baseline or BASELINE,
+                cells.get(method.method),
+                missing=_missing(run, method.method),
+            )
             for method in group.methods
         },
         domains={key: labels[key] for key in timed},
-        notes=tuple(run.warnings),
+        notes=(*run.warnings, *_imported(run)),
     )
+
+
+def _missing(run: StoredRun, label: str) -> int:
+    """Return how many of the method's cells have not run; an imported run has what its files hold."""
+    if "imported" in run.plan:
+        return 0
+    return len(run.samples) * int(run.plan["repeats"]) - sum(cell.method == label for cell in run.cells)
+
+
+def _imported(run: StoredRun) -> tuple[str, ...]:
+    if "imported" not in run.plan:
+        return ()
+    return (f"{run.path} was imported: the conditions that it was measured under are not on record",)
 
 
 def _timed(fact: TurnFacts) -> TimedTurn:

@@ -12,10 +12,12 @@ from draftboard.benchmark_json import BenchmarkRun, is_benchmark_json, read_benc
 from draftboard.errors import UserError
 from draftboard.results import Figure, Group, MethodResult
 
-__all__ = ["Clock", "Measured", "Side", "TimedTurn", "measured", "read_side"]
+__all__ = ["Clock", "Measured", "Side", "TimedTurn", "board_of", "measured", "read_side"]
 
 Clock = Literal["wall", "cpu"]
 
+_SHARED = ("decoding", "max new tokens", "device", "threads", "template", "history", "suite hash", "weights")
+"""Conditions of a board that speed and output depend on."""
 _ADVICE = "Compare two run folders, two results files, or two JSON files of pytest-benchmark."
 
 
@@ -48,6 +50,8 @@ class Measured:
     cells: Mapping[tuple[str, int], Sequence[TimedTurn]] = field(default_factory=dict)
     """By sample and round, the turns of cells that ended well. Empty where only figures are known."""
     failed: int = 0
+    missing: int = 0
+    """Cells that its run was to have and does not: it was broken off."""
     output: str = ""
     """As `draftboard.results.MethodResult` has it."""
     lossless: bool | None = None
@@ -65,6 +69,8 @@ class Side:
     """Of the file or folder, for messages."""
     conditions: dict[str, str]
     """What both sides must share."""
+    board: dict[str, str] = field(default_factory=dict)
+    """The same as a board says it: what a run shares with a results file. Empty where there is no board."""
     remarks: dict[str, str] = field(default_factory=dict)
     """What may differ and is worth a word, such as versions."""
     methods: dict[str, Measured] = field(default_factory=dict)
@@ -111,7 +117,11 @@ def read_side(path: Path) -> Side:
 
 
 def measured(
-    method: MethodResult, baseline: str, cells: Mapping[tuple[str, int], Sequence[TimedTurn]] | None = None
+    method: MethodResult,
+    baseline: str,
+    cells: Mapping[tuple[str, int], Sequence[TimedTurn]] | None = None,
+    *,
+    missing: int = 0,
 ) -> Measured:
     """Return a method of a board, with its cells where they are known."""
     return Measured(
@@ -119,6 +129,7 @@ def measured(
         baseline=baseline,
         cells=cells or {},
         failed=sum(domain.failed for domain in method.domains.values()),
+        missing=missing,
         output=method.output,
         lossless=method.lossless,
         settings=dict(method.settings),
@@ -127,11 +138,22 @@ def measured(
     )
 
 
-def _of_group(name: str, group: Group) -> Side:
+def board_of(group: Group) -> dict[str, str]:
+    """Return what another board, or a run, must share with this one."""
     about = {"model": group.model, "hardware": group.hardware, "suite": group.suite}
+    return {
+        **about,
+        "dtype": group.conditions.get("dtype", ""),
+        **{name: group.conditions[name] for name in _SHARED if name in group.conditions},
+    }
+
+
+def _of_group(name: str, group: Group) -> Side:
+    board = board_of(group)
     return Side(
         name=name,
-        conditions={**about, "dtype": group.conditions.get("dtype", "")},
+        conditions=board,
+        board=board,
         methods={method.method: measured(method, group.baseline) for method in group.methods},
         notes=group.notes,
     )

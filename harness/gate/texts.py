@@ -1,6 +1,5 @@
 """A comparison as words: a table for the terminal, Markdown for a pull request, JUnit for a build server, JSON."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -8,7 +7,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from draftboard.gate.report import Change, Check, Report
-from draftboard.leaderboards.text import markdown_text, one_line
+from draftboard.leaderboards.text import markdown_text, terminal_text
 from draftboard.results_file import finite
 
 __all__ = ["document", "headline", "junit", "lines_of", "markdown", "shown"]
@@ -17,7 +16,6 @@ _WORDS = {"pass": "passes", "fail": "FAILS", "not comparable": "not comparable"}
 _COUNTED = {"fail": "FAILS", "not comparable": "cannot be compared", "pass": "passes"}
 _INSIDE = "· "
 """Before what belongs to the method above."""
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -52,6 +50,11 @@ def cells_of(check: Check) -> Iterator[tuple[str, ...]]:
 
 
 HEADER = ("method", "before", "after", "change", "95 % interval", "p", "n", "outcome")
+_WRAPPED = ("method", "outcome")
+_SPARED = ("n", "p", "before", "after", "95 % interval")
+"""Columns that a narrow terminal goes without, in this order."""
+_NAMES = 16
+"""Columns of a terminal that names of methods and domains get where they need as many."""
 
 
 def lines_of(report: Report) -> Iterator[str]:
@@ -106,12 +109,12 @@ def junit(report: Report) -> bytes:
         case = Xml.SubElement(suite, "testcase", classname="draftboard", name="conditions")
         Xml.SubElement(case, "error", message=_xml(headline(report))).text = _xml("\n".join(report.refused))
     for check in report.checks:
-        case = Xml.SubElement(suite, "testcase", classname="draftboard", name=_xml(check.method))
+        case = Xml.SubElement(suite, "testcase", classname="draftboard", name=terminal_text(check.method))
         told = _xml("\n".join(check.reasons))
         if check.outcome != "pass":
             kind = "failure" if check.outcome == "fail" else "error"
-            Xml.SubElement(case, kind, message=_xml("; ".join(check.reasons))).text = told
-        rows = ["\t".join(row) for row in cells_of(check)]
+            Xml.SubElement(case, kind, message=terminal_text("; ".join(check.reasons))).text = told
+        rows = ["  ".join(row) for row in cells_of(check)]
         Xml.SubElement(case, "system-out").text = _xml("\n".join([*rows, *check.notes]))
     suites = Xml.Element("testsuites")
     suites.append(suite)
@@ -120,8 +123,8 @@ def junit(report: Report) -> bytes:
 
 
 def _xml(text: str) -> str:
-    """Leave out what no XML document can hold."""
-    return _NOT_XML.sub("\ufffd", text)
+    """Leave out what no XML document can hold, and marks that would turn round the report's lines."""
+    return "\n".join(terminal_text(line) for line in text.split("\n"))
 
 
 def _change(change: Change) -> tuple[str, ...]:
@@ -142,16 +145,43 @@ def _accepts(change: Change) -> str:
     return {"faster": "longer", "same": "same", "slower": "shorter"}[change.decision]
 
 
-def shown(report: Report) -> Any:
-    """Return the report as a table of rich."""
+def shown(report: Report, width: int) -> Any:
+    """Return the report as a table of rich; what `width` has no place for is left out and named below the table."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    for name in HEADER:
-        words = name in ("method", "outcome")
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
-    for check in report.checks:
-        for row in cells_of(check):
-            table.add_row(*(Text(one_line(cell)) for cell in row))
+    rows = [[terminal_text(cell) for cell in row] for check in report.checks for row in cells_of(check)]
+    widths = _widths([list(HEADER), *rows], width)
+    left_out = [name for name in HEADER if name not in widths]
+    caption = f"no room here for: {', '.join(left_out)}; --json has it all" if left_out else None
+    table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left", caption_style="")
+    for name, columns in widths.items():
+        words = name in _WRAPPED
+        table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold", width=columns)
+    for row in rows:
+        table.add_row(*(Text(cell) for name, cell in zip(HEADER, row, strict=True) if name in widths))
     return table
+
+
+def _widths(rows: list[list[str]], width: int) -> dict[str, int]:
+    """Return how wide each column is, without those that have to go until names have a readable one."""
+    from rich.cells import cell_len
+
+    columns = dict(zip(HEADER, zip(*rows, strict=True), strict=True))
+    most = {name: max(map(cell_len, column)) for name, column in columns.items()}
+    found = {
+        **most,
+        "method": min(_NAMES, most["method"]),
+        "outcome": max(cell_len(word) for cell in columns["outcome"] for word in cell.split()),
+    }
+    gaps = 2
+    for name in _SPARED:
+        if sum(found.values()) + gaps * (len(found) - 1) <= width:
+            break
+        del found[name]
+    spare = max(0, width - sum(found.values()) - gaps * (len(found) - 1))
+    for name in reversed(_WRAPPED):
+        more = min(spare, most[name] - found[name])
+        found[name] += more
+        spare -= more
+    return found

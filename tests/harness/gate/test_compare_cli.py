@@ -138,6 +138,26 @@ def test_a_summary_that_cannot_be_written_leaves_the_outcome_as_it_is(cli, ran, 
     assert "the table was not written there" in told.err
 
 
+def test_a_run_is_compared_with_its_own_board(cli, ran, tmp_path):
+    (tmp_path / "board.json").write_text(cli("show", ran, "--json").out)
+    for sides in ((tmp_path / "board.json", ran), (ran, tmp_path / "board.json")):
+        told = cli("compare", *sides, "--json")
+        found = json.loads(told.out)
+        assert found["refused"] == []
+        assert {check["speed"]["ratio"] for check in found["checks"]} == {1.0}
+        assert told.code == 0
+
+
+def test_a_run_for_quality_alone_is_told_as_such(cli, ran, tmp_path):
+    untimed = shutil.copytree(ran, tmp_path / "untimed")
+    lines = (untimed / "samples.jsonl").read_text().splitlines()
+    records = [{**json.loads(line), "timed": False} for line in lines]
+    (untimed / "samples.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    told = cli("compare", untimed, untimed)
+    assert told.code == 2
+    assert "for quality alone" in told.err
+
+
 def test_half_a_run_does_not_pass(cli, ran, tmp_path):
     half = shutil.copytree(ran, tmp_path / "half")
     lines = (half / "generations.jsonl").read_text().splitlines(keepends=True)

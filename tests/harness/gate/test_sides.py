@@ -98,3 +98,15 @@ def test_a_file_of_several_groups_is_no_side(tmp_path):
     path = document(tmp_path / "two.json", group(2.0), group(2.0, hardware="there"))
     with pytest.raises(UserError, match="holds 2 groups"):
         read_side(path)
+
+
+def test_boards_of_other_threads_are_refused_and_what_one_does_not_say_is_told(tmp_path):
+    def board(name, **conditions):
+        return read_side(document(tmp_path / name, group(2.0, 1.95, 2.05, conditions=conditions)))
+
+    two, one, bare = board("a.json", threads="2"), board("b.json", threads="1"), board("c.json")
+    refused = compare(two, one, Rules())
+    assert (refused.exit_code, refused.refused) == (2, ("threads: 2 → 1",))
+    told = compare(two, bare, Rules())
+    assert told.exit_code == 0
+    assert told.notes == ("said by one side alone, and taken for equal: threads",)
