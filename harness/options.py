@@ -85,6 +85,8 @@ class RunOptions:
     """auto (the tokenizer's chat template), vicuna, none, or a Jinja file [default: auto]."""
     budget: Literal["auto", "paper"] | None = None
     """Draft sizes of all methods: sized to this machine, or as published [default: each method's own, auto]."""
+    curve: str | None = None
+    """Folder of a run whose cost curve drafts are sized to, instead of a new one, so that both draft alike."""
     draft_model: str | None = None
     """Draft model of sps."""
     stop: Annotated[tuple[str, ...] | None, _Repeated] = None

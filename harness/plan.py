@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from draftboard.curves import KnownCurve, known_curve
 from draftboard.errors import UserError
 from draftboard.methods import Method, MethodError, build, parse
 from draftboard.methods.engine.settings import Sampling
@@ -76,6 +77,8 @@ class Plan:
     warmup: str
     profile: bool
     traces: bool
+    curve: KnownCurve | None
+    """Taken from another run; None to measure one."""
 
     @property
     def samples(self) -> list[tuple[Suite, Sample]]:
@@ -129,6 +132,7 @@ def make_plan(options: RunOptions, *, where: str = "", suites: Sequence[Suite] =
         warmup=options.warmup or "auto",
         profile=bool(options.profile),
         traces=bool(options.traces),
+        curve=known_curve(Path(options.curve)) if options.curve is not None else None,
     )
 
 
@@ -157,7 +161,7 @@ def _check_values(options: RunOptions, problems: list[str]) -> None:
             problems.append(f"{name} must be at most {_LARGEST}, not {value}")
     if options.threads is not None and _LARGEST >= options.threads > (os.cpu_count() or options.threads):
         problems.append(f"threads is {options.threads}, and this machine has {os.cpu_count()} cores to run them on")
-    for name in ("model", "ids", "qa_references", "device", "template", "draft_model", "suite"):
+    for name in ("model", "ids", "qa_references", "device", "template", "curve", "draft_model", "suite"):
         # As from a shell variable that is not set: a default in its place would be another run than the one meant.
         if getattr(options, name) in ("", ()):
             problems.append(f"{name} is empty; leave it out for its default")

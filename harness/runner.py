@@ -94,7 +94,7 @@ def run_plan(
     done = {cell.key for cell in stored.cells if cell.status != "failed"} if stored else set()
     tasks = [task for task in _tasks(plan) if (task.entry.label, task.key, task.repeat) not in done]
     session = (load or Session.load)(plan, reader)
-    session.measure(stored.environment.get("cost_curve") if stored else None)
+    session.measure(_curve(plan, session, stored))
     if stored is None:
         prompts = prompt_hash(reader.prompt(sample, ())[0] for _, sample in plan.samples)
         described = {**describe(plan), **_resolved(session), "prompts_sha256": prompts}
@@ -117,6 +117,17 @@ def run_plan(
         progress.end()
     _stamp_memory(out, session)
     return Outcome(path=out, cells=len(tasks), failed=counts["failed"], skipped=counts["skipped"])
+
+
+def _curve(plan: Plan, session: Session, stored: StoredRun | None) -> dict[str, Any] | None:
+    """Return the cost curve that drafts are sized to: the run's own, or the one that was asked for; None: measure."""
+    if stored is not None:
+        return stored.environment.get("cost_curve")
+    if plan.curve is None:
+        return None
+    dtype = str(session.target.dtype).removeprefix("torch.")
+    plan.curve.check({"model": session.fingerprint, "dtype": dtype, "hardware": str(_machine(session)["hardware"])})
+    return plan.curve.curve
 
 
 def _encode(cell: Cell) -> bytes:
@@ -193,7 +204,7 @@ def _check_model(stored: StoredRun, session: Session) -> None:
             advice="Start a new run with another --out.",
         )
     found = list(differences({"resolved": stored.plan.get("resolved")}, _jsoned(now)))
-    before, machine = stored.environment.get("hardware"), _environment(session)["hardware"]
+    before, machine = stored.environment.get("hardware"), _machine(session)["hardware"]
     if before != machine:
         found.append(f"hardware: the run has {before!r}, now {machine!r}")
     if found:
@@ -222,16 +233,24 @@ def _resolved(session: Session) -> dict[str, Any]:
     }
 
 
-def _environment(session: Session) -> dict[str, Any]:
+def _machine(session: Session) -> dict[str, Any]:
     import msgspec
     import torch
 
     record = environment(threads=torch.get_num_threads())
+    return {**msgspec.to_builtins(record), "hardware": hardware_name(record, device=str(session.target.device))}
+
+
+def _environment(session: Session) -> dict[str, Any]:
     curve = session.curve
     return {
-        **msgspec.to_builtins(record),
-        "hardware": hardware_name(record, device=str(session.target.device)),
-        "cost_curve": {"rows": list(curve.rows), "cost": list(curve.cost), "one_row_s": curve.one_row_s},
+        **_machine(session),
+        "cost_curve": {
+            "rows": list(curve.rows),
+            "cost": list(curve.cost),
+            "one_row_s": curve.one_row_s,
+            **({"taken_from": known.curve["taken_from"]} if (known := session.plan.curve) else {}),
+        },
     }
 
 

@@ -12,7 +12,7 @@ from draftboard.statistics import ONE_ROUND
 from draftboard.store import StoredRun
 from draftboard.wording import counted, named
 
-__all__ = ["judge"]
+__all__ = ["disturbances", "judge"]
 
 _FEW = 20
 """Fewer samples a method than this make no claim about a suite."""
@@ -28,6 +28,11 @@ _SLOWED = {0x08: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware 
 """Bits of the driver's mask that mean lower clocks against one's will; idling and chosen limits are no reason."""
 
 
+def disturbances(run: StoredRun) -> tuple[str, ...]:
+    """Return the signs that the machine was not the run's alone, or not at its full speed."""
+    return (*_load(run), *_throttling(run), *_curve(run))
+
+
 def judge(run: StoredRun, group: Group) -> dict[str, Any]:
     """Return the verdict as plain JSON."""
     wanted = len(run.samples) * len(run.plan["methods"]) * int(run.plan["repeats"])
@@ -37,9 +42,7 @@ def judge(run: StoredRun, group: Group) -> dict[str, Any]:
         *_preparation(run),
         *_output(group),
         *_noise(group),
-        *_load(run),
-        *_throttling(run),
-        *_curve(run),
+        *disturbances(run),
     ]
     return {
         "schema": SCHEMA,

@@ -73,6 +73,7 @@ def compare(before: Side, after: Side, rules: Rules) -> Report:
             dict.fromkeys(
                 (
                     *_unsaid(before, after),
+                    *(f"{side.name}: {sign}" for side in (before, after) for sign in side.disturbed),
                     *(f"versions differ: {text}" for text in changed),
                     *before.notes,
                     *after.notes,

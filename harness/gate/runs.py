@@ -8,6 +8,7 @@ from draftboard.gate.sides import Side, TimedTurn, board_of, measured
 from draftboard.measures import TurnFacts, facts
 from draftboard.plan import BASELINE
 from draftboard.store import StoredRun
+from draftboard.verdict import disturbances
 
 __all__ = ["side_of_run"]
 
@@ -49,6 +50,7 @@ def side_of_run(run: StoredRun) -> Side:
             for method in group.methods
         },
         domains={key: labels[key] for key in timed},
+        disturbed=disturbances(run),
         notes=(*run.warnings, *_imported(run)),
     )
 

@@ -77,6 +77,8 @@ class Side:
     domains: dict[str, str] = field(default_factory=dict)
     """Of every timed sample."""
     notes: tuple[str, ...] = ()
+    disturbed: tuple[str, ...] = ()
+    """Signs that something else had the machine while it was measured."""
 
     @property
     def has_cells(self) -> bool:

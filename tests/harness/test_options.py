@@ -51,6 +51,7 @@ def test_every_setting_can_stand_in_a_plan_file(tmp_path):
         warmup = "none"
         profile = true
         traces = true
+        curve = "runs/good"
         [[methods]]
         method = "pld"
         label = "pld-5"

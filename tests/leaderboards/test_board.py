@@ -85,5 +85,6 @@ def test_every_renderer_takes_whatever_the_figures_are(group):
     assert markdown(results).startswith("# ")
     console = Console(width=80, file=io.StringIO())
     console.print(terminal_table(group, every=True))
-    shown = console.file.getvalue()
-    assert [table.title for table in boards(group) if table.title not in shown] == []
+    # A title over a narrow table is folded.
+    shown = "".join(console.file.getvalue().split())
+    assert [table.title for table in boards(group) if "".join(table.title.split()) not in shown] == []

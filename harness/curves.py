@@ -1,0 +1,55 @@
+"""The cost curve of an earlier run, for a run that has to draft as that one did.
+
+A curve is measured anew by every run, and on a busy machine differs from one run to the next; so do the drafts that
+`budget=auto` sizes to it. Two runs that are compared had better share one.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from draftboard.errors import UserError
+from draftboard.store import read_run
+
+__all__ = ["KnownCurve", "known_curve"]
+
+_ADVICE = "Name a run of this model on this machine, or leave --curve out to measure anew."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCurve:
+    """A measured curve and what it was measured on."""
+
+    curve: dict[str, Any]
+    """As environment.json has it, with the name of the run it is from."""
+    where: str
+    measured_on: dict[str, str]
+
+    def check(self, here: dict[str, str]) -> None:
+        """Raise UserError if it was measured on something else than `here`, by the same names."""
+        differing = tuple(
+            f"{name}: there {self.measured_on.get(name) or 'not said'}, here {value}"
+            for name, value in here.items()
+            if self.measured_on.get(name) != value
+        )
+        if differing:
+            raise UserError(
+                "its cost curve is of another target or machine", where=self.where, problems=differing, advice=_ADVICE
+            )
+
+
+def known_curve(path: Path) -> KnownCurve:
+    """Return the curve of a run's folder. Raises UserError for what is no run, or one that measured none."""
+    run = read_run(path)
+    curve = run.environment.get("cost_curve")
+    if not curve:
+        raise UserError("has no cost curve", where=str(path), advice=_ADVICE)
+    return KnownCurve(
+        curve={**{name: curve[name] for name in ("rows", "cost", "one_row_s")}, "taken_from": path.resolve().name},
+        where=str(path),
+        measured_on={
+            "model": str(run.plan.get("model_fingerprint") or ""),
+            "dtype": str((run.plan.get("resolved") or {}).get("dtype") or ""),
+            "hardware": str(run.environment.get("hardware") or ""),
+        },
+    )
