@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from draftboard.measures import Estimate, Pair, figure_of
+from draftboard.measures import Estimate, Pairs, Turns, figure_of
 from draftboard.measures.pooling import absent
 from draftboard.results import DomainResult, Figure, MethodResult
 from draftboard.statistics import (
@@ -31,25 +31,32 @@ _Key = tuple[str, str, str]
 """Method, domain (`_OVERALL` for none) and metric; of two methods' ratio, both and `_OVERALL`."""
 
 
-def floor_figure(pairs: Sequence[Pair], rounds: int, nothing: str = "") -> Figure:
+def floor_figure(pairs: Pairs, rounds: int, nothing: str = "") -> Figure:
     """Return the noise floor of one method on one domain (suites-and-scoring 8.4), in log scale.
 
     The largest |ln S_pool| between two rounds of either arm, over the paired samples that have all `rounds`.
     """
     if rounds < 2:
         return absent(ONE_ROUND, len(pairs))
-    whole = [pair for pair in pairs if len({turn.repeat for turn in pair.method}) == rounds]
-    drifts = []
-    for side in ("baseline", "method"):
-        sums: dict[int, list[tuple[float, float]]] = {}
-        for pair in whole:
-            for turn in getattr(pair, side):
-                sums.setdefault(turn.repeat, []).append((turn.seconds, turn.tokens))
-        if sums and all(min(map(sum, zip(*cells, strict=True))) > 0 for cells in sums.values()):
-            drifts.append(pooled_drift(list(sums.values())))
+    import numpy as np
+
+    width = int(pairs.method.repeat.max(initial=0)) + 1
+    cells = np.unique(pairs.method.sample * width + pairs.method.repeat)
+    whole = pairs.take(np.bincount(cells // width, minlength=len(pairs.method.names))[pairs.method.sample] == rounds)
+    drifts = [drift for arm in (whole.baseline, whole.method) if (drift := _drift(arm)) is not None]
     if len(drifts) < 2:
         return absent(nothing or "no sample has every round in both arms", len(whole))
     return Figure(value=max(drifts), n=len(whole))
+
+
+def _drift(turns: Turns) -> float | None:
+    """Return the drift between the rounds of these turns; None without any, or where one has no time or tokens."""
+    cells: dict[int, list[tuple[float, float]]] = {}
+    for number, *cell in zip(turns.repeat.tolist(), turns.seconds.tolist(), turns.tokens.tolist(), strict=True):
+        cells.setdefault(number, []).append((cell[0], cell[1]))
+    if not cells or any(min(map(sum, zip(*rows, strict=True))) <= 0 for rows in cells.values()):
+        return None
+    return pooled_drift(list(cells.values()))
 
 
 def mean_floor(floors: Sequence[Figure]) -> Figure:

@@ -17,4 +17,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was:
+            # What stays becomes old at once; being young, it would all be looked at with the next object made.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from draftboard.collecting import uncollected
 from draftboard.errors import UserError
 from draftboard.leaderboards.text import terminal_text
 from draftboard.options import RunOptions
@@ -146,6 +147,7 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
     return replace(results, title=title) if title else results
 
 
+@uncollected()
 def render_command(sources: Sequence[Path], out: Path, title: str, *, traces: int = TRACE_PAGES) -> int:
     """Render a leaderboard, and pages of at most `traces` samples where runs were traced."""
     from draftboard.leaderboards import missing_reasons, render

@@ -8,7 +8,7 @@ with a warning; anything else that is broken is an error that names file and lin
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -158,12 +158,15 @@ class Lines:
         return len(self.lines)
 
 
-def read_lines(path: Path) -> Lines:
+def read_lines(path: Path, check: Callable[[int, bytes], object] | None = None) -> Lines:
     """Read a store that `JsonLines` wrote.
 
     What follows the last line feed is a line torn by a crash: it is dropped and told in `warnings`. So is a
     tail of NUL bytes, which some file systems leave after a power cut. Raises UserError naming file and line
     for every other line that is not JSON, and when the file cannot be read.
+
+    `check`: is given number and text of each line and raises msgspec.DecodeError or UnicodeDecodeError for one that is
+    not JSON. Whoever decodes the lines does it there, once.
     """
     try:
         data = path.read_bytes()
@@ -185,7 +188,10 @@ def read_lines(path: Path) -> Lines:
         if not text:
             continue
         try:
-            msgspec.json.decode(text)
+            if check is None:
+                msgspec.json.decode(text)
+            else:
+                check(number, text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problems.append(f"{path}:{number}: not valid JSON ({error})")
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from draftboard.foreign.folders import file_names
 from draftboard.foreign.spec_bench_export import Exported, good_cells, write_all
-from draftboard.measures.latency import gaps
+from draftboard.measures.latency import gap_seconds
 from draftboard.measures.positions import positions
 from draftboard.measures.turns import TurnFacts, facts
 from draftboard.store import StoredRun
@@ -80,7 +80,7 @@ def _latencies(turns: Sequence[TurnFacts]) -> dict[str, Any]:
         for turn in turns
         if turn.turn.first_ns is not None and turn.tokens > 1
     ]
-    between = [seconds * 1e3 for turn in turns for seconds, _ in gaps(turn) or ()]
+    between = (gap_seconds(turns) * 1e3).tolist()
     found: dict[str, Any] = {}
     for name, values in (
         ("ttft", first),

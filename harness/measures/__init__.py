@@ -5,10 +5,11 @@ gave, how Spec-Bench's script would count, what the scorers said. Definitions: d
 """
 
 from draftboard.measures.acceptance import acceptance_figures
+from draftboard.measures.columns import Cells, Turns, distinct
 from draftboard.measures.estimate import Estimate, figure_of, pooled_over
 from draftboard.measures.latency import latency_figures
 from draftboard.measures.machine import machine_figures
-from draftboard.measures.pairing import Pair, Pairing, pair_up
+from draftboard.measures.pairing import Pairing, Pairs, pair_up
 from draftboard.measures.positions import positions
 from draftboard.measures.quality import (
     difference_figures,
@@ -23,15 +24,18 @@ from draftboard.measures.speed import gap_between, over_domains, rates, sample_w
 from draftboard.measures.turns import TurnFacts, facts
 
 __all__ = [
+    "Cells",
     "Estimate",
-    "Pair",
     "Pairing",
+    "Pairs",
     "SpecBenchSpeed",
     "SpeedRow",
     "TurnFacts",
+    "Turns",
     "acceptance_figures",
     "cost_figures",
     "difference_figures",
+    "distinct",
     "facts",
     "figure_of",
     "forecast",

@@ -7,9 +7,9 @@ the block's first token (*burst*).
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
+from draftboard.measures.columns import Listed, Turns, distinct
 from draftboard.measures.pooling import NO_DECODE, absent, decode_pooled, unrecorded
 from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
@@ -18,29 +18,31 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Gap", "gaps", "latency_figures", "percentile"]
+__all__ = ["Gap", "gap_seconds", "gaps", "latency_figures", "percentile"]
 
 Gap = tuple[float, int]
 """Seconds since the emission before, and the tokens that came."""
 
 
-def latency_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, Figure]:
+def latency_figures(turns: Listed, nothing: str = "") -> dict[str, Figure]:
     """Return TTFT, TPOT, step gaps and inter-token latencies of these turns, all in seconds."""
     import numpy as np
 
-    timed = [turn for turn in turns if _timed(turn)]
-    why = NO_DECODE if timed else unrecorded(turns, nothing)
+    table = Turns.of(turns)
+    timed = table.take(_timed(table))
+    why = NO_DECODE if len(timed) else unrecorded(table, nothing)
     seconds, tokens, owners = _gaps(timed)
-    n = len({timed[index].sample for index in np.unique(owners).tolist()})
+    n = distinct(timed.sample[owners])
     shared = seconds / tokens
     order = np.argsort(shared)
     step, uniform = np.sort(seconds), np.repeat(shared[order], tokens[order])
     burst = np.concatenate([np.zeros(len(uniform) - len(step)), step])
     # Both ways of sharing a gap leave the sum of the gaps as it is.
     mean = Figure(value=math.fsum(seconds.tolist()) / len(uniform), n=n) if len(uniform) else absent(why)
+    decode_tokens, decode_s = table.decode
     return {
-        **_first_token(turns, nothing),
-        "tpot_s": decode_pooled(turns, lambda tokens, seconds: (seconds, tokens), nothing),
+        **_first_token(table, nothing),
+        "tpot_s": decode_pooled(table, (decode_s, decode_tokens), nothing),
         **_percentiles("step_gap", step, n, why, (50, 95, 99)),
         "step_gap_max_s": Figure(value=float(step[-1]), n=n) if len(step) else absent(why),
         "itl_uniform_mean_s": mean,
@@ -52,34 +54,36 @@ def latency_figures(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, 
 
 def gaps(turn: TurnFacts) -> list[Gap] | None:
     """Return the gaps of a turn in order; None where its times were not recorded, empty where it emitted once."""
-    if not _timed(turn):
+    table = Turns.of([turn])
+    if not _timed(table).all():
         return None
-    seconds, tokens, _ = _gaps([turn])
+    seconds, tokens, _ = _gaps(table)
     return list(zip(seconds.tolist(), tokens.tolist(), strict=True))
 
 
-def _timed(turn: TurnFacts) -> bool:
-    columns = turn.turn.steps
-    return turn.turn.first_ns is not None and turn.steps is not None and (not columns or "end_ns" in columns)
+def gap_seconds(turns: Listed) -> "NDArray[np.float64]":
+    """Return the seconds of all gaps of all turns whose times were recorded, in order."""
+    table = Turns.of(turns)
+    return _gaps(table.take(_timed(table)))[0]
 
 
-def _gaps(turns: Sequence[TurnFacts]) -> "tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]":
-    """Return the gaps of these turns, one after the other, as columns: seconds, tokens, and the turn's index."""
+def _timed(turns: Turns) -> "NDArray[np.bool_]":
     import numpy as np
 
-    columns = [turn.turn.steps for turn in turns]
-    ends = np.fromiter(chain.from_iterable(column.get("end_ns", ()) for column in columns), np.float64)
-    kept = np.fromiter(chain.from_iterable(column.get("kept", ()) for column in columns), np.int64)
-    lengths = np.array([len(column.get("kept", ())) for column in columns], np.int64)
-    owners = np.repeat(np.arange(len(turns), dtype=np.int64), lengths)
-    some = kept > 0
-    ends, kept, owners = ends[some], kept[some], owners[some]
+    return ~np.isnan(turns.first_ns) & turns.ends_known
+
+
+def _gaps(turns: Turns) -> "tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]":
+    """Return the gaps of these turns, one after the other, as columns: seconds, tokens, and the turn's place."""
+    import numpy as np
+
+    steps = turns.steps
+    some = steps.kept > 0
+    ends, kept, owners = steps.end_ns[some], steps.kept[some].astype(np.int64), steps.owners[some]
     # Where the prefill gave no token, the first step that kept one is the first emission itself.
-    emits = np.array([bool(turn.turn.prefill_emits) for turn in turns], bool)
-    later = ~_begins(owners) | emits[owners]
+    later = ~_begins(owners) | (turns.emits[owners] != 0)
     ends, kept, owners = ends[later], kept[later], owners[later]
-    first = np.array([turn.turn.first_ns for turn in turns], np.float64)
-    before = np.where(_begins(owners), first[owners], np.concatenate([ends[:1], ends[:-1]]))
+    before = np.where(_begins(owners), turns.first_ns[owners], np.concatenate([ends[:1], ends[:-1]]))
     return (ends - before) / 1e9, kept, owners
 
 
@@ -103,12 +107,14 @@ def percentile(ordered: "Sequence[float] | NDArray[np.float64]", level: float) -
     return low + (high - low) * (place - below)
 
 
-def _first_token(turns: Sequence[TurnFacts], nothing: str) -> dict[str, Figure]:
+def _first_token(turns: Turns, nothing: str) -> dict[str, Figure]:
+    import numpy as np
+
     names = {"ttft_s": 50, "ttft_p90_s": 90, "ttft_p99_s": 99}
-    times = sorted(turn.turn.first_ns / 1e9 for turn in turns if turn.turn.first_ns is not None)
-    n = len({turn.sample for turn in turns if turn.turn.first_ns is not None})
-    if not times:
+    known = ~np.isnan(turns.first_ns)
+    if not known.any():
         return {name: absent(unrecorded(turns, nothing)) for name in names}
+    times, n = np.sort(turns.first_ns[known] / 1e9), distinct(turns.sample[known])
     return {name: Figure(value=percentile(times, level), n=n) for name, level in names.items()}
 
 

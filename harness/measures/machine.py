@@ -1,10 +1,12 @@
 """What a method takes of the machine: peak memory and energy (suites-and-scoring 7.5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from draftboard.measures.columns import Cells, distinct
 from draftboard.measures.pooling import IMPORTED, NO_ANSWER, UNRECORDED, absent
 from draftboard.records import Cell
 from draftboard.results import Figure
+from draftboard.statistics import Floats
 
 __all__ = ["machine_figures"]
 
@@ -12,48 +14,52 @@ _SHORTEST_S = 1.0
 """Counters tick too coarsely for less."""
 
 
-def machine_figures(cells: Sequence[Cell], baseline: Sequence[Cell], nothing: str = "") -> dict[str, Figure]:
+def machine_figures(
+    cells: Cells | Sequence[Cell], baseline: Cells | Sequence[Cell], nothing: str = ""
+) -> dict[str, Figure]:
     """Return peaks over the cells that ended well, their differences from the baseline's, and energy."""
-    good = [cell for cell in cells if cell.status == "ok"]
+    mine, theirs = Cells.of(cells), Cells.of(baseline)
+    good, others = mine.take(mine.ok), theirs.take(theirs.ok)
     why = _why(good, nothing)
     figures: dict[str, Figure] = {}
-    kinds: dict[str, Callable[[Cell], int | None]] = {
-        "rss": lambda cell: cell.peak_rss_bytes,
-        "device": lambda cell: cell.peak_device_bytes,
-    }
-    for kind, read in kinds.items():
-        mine = _peak(good, read, why)
-        theirs = _peak([cell for cell in baseline if cell.status == "ok"], read, "not recorded of the baseline")
-        figures[f"peak_{kind}_bytes"] = mine
-        if mine.value is None or theirs.value is None:
-            figures[f"peak_{kind}_over_baseline_bytes"] = absent(mine.reason or theirs.reason, mine.n or 0)
+    for kind in ("rss", "device"):
+        name = f"peak_{kind}_bytes"
+        own = _peak(good, getattr(good, name), why)
+        base = _peak(others, getattr(others, name), "not recorded of the baseline")
+        figures[name] = own
+        if own.value is None or base.value is None:
+            over = absent(own.reason or base.reason, own.n or 0)
         else:
-            figures[f"peak_{kind}_over_baseline_bytes"] = Figure(value=mine.value - theirs.value, n=mine.n)
+            over = Figure(value=own.value - base.value, n=own.n)
+        figures[f"peak_{kind}_over_baseline_bytes"] = over
     return figures | _energy(good, why)
 
 
-def _energy(cells: Sequence[Cell], why: str) -> dict[str, Figure]:
+def _energy(cells: Cells, why: str) -> dict[str, Figure]:
     """Joules per kept token and mean watts: sums over the cells that have a counter's reading."""
+    import numpy as np
+
     names = ("energy_j_per_token", "mean_power_w")
-    counted = [cell for cell in cells if cell.energy_j is not None]
-    n = len({cell.sample for cell in counted})
-    seconds = sum(turn.end_ns for cell in counted for turn in cell.turns) / 1e9
-    tokens = sum(turn.n_tokens for cell in counted for turn in cell.turns)
-    joules = sum(cell.energy_j or 0.0 for cell in counted)
-    if not counted or seconds < _SHORTEST_S or not tokens:
+    counted = cells.take(~np.isnan(cells.energy_j))
+    n = distinct(counted.sample)
+    seconds, tokens = float(counted.end_ns.sum()) / 1e9, int(counted.tokens.sum())
+    joules = sum(counted.energy_j.tolist())
+    if not len(counted) or seconds < _SHORTEST_S or not tokens:
         short = f"under {_SHORTEST_S:g} s of generation" if seconds < _SHORTEST_S else "no tokens"
-        return {name: absent(short if counted else why, n) for name in names}
+        return {name: absent(short if len(counted) else why, n) for name in names}
     return {name: Figure(value=joules / below, n=n) for name, below in zip(names, (tokens, seconds), strict=True)}
 
 
-def _peak(cells: Sequence[Cell], read: Callable[[Cell], int | None], why: str) -> Figure:
-    known = {cell.sample: None for cell in cells if read(cell) is not None}
-    peaks = [peak for cell in cells if (peak := read(cell)) is not None]
-    return Figure(value=float(max(peaks)), n=len(known)) if peaks else absent(why)
+def _peak(cells: Cells, readings: Floats, why: str) -> Figure:
+    import numpy as np
+
+    known = ~np.isnan(readings)
+    if not known.any():
+        return absent(why)
+    return Figure(value=float(readings[known].max()), n=distinct(cells.sample[known]))
 
 
-def _why(cells: Sequence[Cell], nothing: str) -> str:
-    if not cells:
+def _why(cells: Cells, nothing: str) -> str:
+    if not len(cells):
         return nothing or NO_ANSWER
-    imported = any(turn.tokens is not None for cell in cells for turn in cell.turns)
-    return IMPORTED if imported else UNRECORDED
+    return IMPORTED if cells.imported.any() else UNRECORDED

@@ -3,42 +3,65 @@
 A turn that follows differing answers has another prompt; it and what comes after it leave paired figures.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from draftboard.measures.turns import TurnFacts
+from draftboard.measures.columns import Listed, Turns, distinct, shared_tables
+from draftboard.records import Turn
+from draftboard.statistics import Coded, Floats
 
-__all__ = ["Match", "Pair", "Pairing", "Side", "matches", "pair_up", "wall"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Side = tuple[float, float]
-"""Seconds and tokens of one arm."""
+__all__ = ["Matches", "Pairing", "Pairs", "Side", "matches", "pair_up", "wall"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """One sample's shared turns of all rounds; turn i of both sides had the same prompt."""
-
-    sample: str
-    baseline: tuple[TurnFacts, ...]
-    method: tuple[TurnFacts, ...]
-    rounds: int
+Side = tuple[Floats, Floats]
+"""Seconds and tokens of one arm's turns; NaN where they are not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
-    """What one pair of turns adds: over its sample's rounds, the means of both arms."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs:
+    """Two arms' turns side by side: those at one place had the same prompt. Those of one sample stand together."""
 
-    sample: str
-    repeat: int
-    parts: tuple[float, ...]
+    baseline: Turns
+    method: Turns
+    rounds: Floats
+    """Of each turn, the rounds that its sample was paired in."""
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return self.method.n
+
+    def take(self, rows: "NDArray[np.bool_]") -> "Pairs":
+        """Return these turns alone."""
+        return Pairs(baseline=self.baseline.take(rows), method=self.method.take(rows), rounds=self.rounds[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Matches:
+    """What pairs of turns add: over their samples' rounds, the means of both arms."""
+
+    samples: Coded
+    repeat: "NDArray[np.int64]"
+    parts: tuple[Floats, Floats, Floats, Floats]
     """The baseline's seconds and tokens, then the method's, each divided by the number of rounds."""
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return distinct(self.samples.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """The samples that can be paired, and what cannot."""
 
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
     turns: int
     """Turns that both arms have."""
     diverged: dict[str, int]
@@ -46,76 +69,82 @@ class Pairing:
     alone: tuple[str, ...]
     """Samples that only the method has answers to."""
 
-    def only(self, samples: Iterable[str]) -> "tuple[Pair, ...]":
-        """Return the pairs of these samples."""
-        wanted = set(samples)
-        return tuple(pair for pair in self.pairs if pair.sample in wanted)
 
-
-def pair_up(baseline: Sequence[TurnFacts], method: Sequence[TurnFacts]) -> Pairing:
+def pair_up(baseline: Listed, method: Listed) -> Pairing:
     """Pair the arms by sample and round, over the turns from the first on that were asked with the same prompt."""
-    theirs, mine = _cells(baseline), _cells(method)
-    found: dict[str, list[tuple[list[TurnFacts], list[TurnFacts]]]] = {}
-    diverged: dict[str, int] = {}
-    both = 0
-    for key, own in mine.items():
-        base = theirs.get(key)
-        if base is None:
-            continue
-        common, shared = min(len(base), len(own)), _shared(base, own)
-        both += common
-        if common > shared:
-            diverged[key[0]] = diverged.get(key[0], 0) + common - shared
-        if shared:
-            found.setdefault(key[0], []).append((base[:shared], own[:shared]))
-    pairs = tuple(
-        Pair(
-            sample=sample,
-            baseline=tuple(turn for base, _ in rounds for turn in base),
-            method=tuple(turn for _, own in rounds for turn in own),
-            rounds=len(rounds),
-        )
-        for sample, rounds in found.items()
-    )
-    known = {sample for sample, _ in theirs}
+    import numpy as np
+
+    theirs, mine = shared_tables(baseline, method)
+    width = 1 + max(int(arm.repeat.max(initial=0)) for arm in (theirs, mine))
+    depth = 1 + max(int(_places(arm).max(initial=0)) for arm in (theirs, mine))
+    base_keys, own_keys = ((arm.sample * width + arm.repeat) * depth + _places(arm) for arm in (theirs, mine))
+    common, base_rows, own_rows = np.intersect1d(base_keys, own_keys, assume_unique=True, return_indices=True)
+    cells = common // depth
+    shared = _shared(cells, theirs.records[base_rows].tolist(), mine.records[own_rows].tolist())
+    diverged = np.bincount(mine.sample[own_rows[~shared]])
+    base_rows, own_rows, paired = base_rows[shared], own_rows[shared], np.unique(cells[shared])
+    alone = np.setdiff1d(mine.sample, theirs.sample)
     return Pairing(
-        pairs=pairs,
-        turns=both,
-        diverged=diverged,
-        alone=tuple(dict.fromkeys(sample for sample, _ in mine if sample not in known)),
+        pairs=Pairs(
+            baseline=theirs.take(base_rows),
+            method=mine.take(own_rows),
+            rounds=np.bincount(paired // width, minlength=len(mine.names))[mine.sample[own_rows]] / 1.0,
+        ),
+        turns=len(common),
+        diverged={mine.names[place]: int(diverged[place]) for place in np.flatnonzero(diverged).tolist()},
+        alone=tuple(mine.names[place] for place in alone.tolist()),
     )
 
 
-def wall(turn: TurnFacts) -> Side | None:
-    """Return end-to-end seconds and tokens of a turn; None where no time was measured."""
-    return (turn.seconds, turn.tokens) if turn.seconds else None
+def wall(turns: Turns) -> Side:
+    """Return end-to-end seconds and tokens of turns; NaN where no time was measured."""
+    import numpy as np
+
+    return np.where(turns.seconds != 0, turns.seconds, np.nan), turns.tokens
 
 
-def matches(pairs: Iterable[Pair], read: Callable[[TurnFacts], Side | None]) -> list[Match]:
-    """Return what every pair of turns adds to the sums of both arms; a turn that `read` returns None for in either
-    arm leaves both."""
-    return [
-        Match(sample=pair.sample, repeat=turn.repeat, parts=tuple(part / pair.rounds for part in (*base, *own)))
-        for pair in pairs
-        for turn, other in zip(pair.baseline, pair.method, strict=True)
-        if (base := read(turn)) is not None and (own := read(other)) is not None
-    ]
+def matches(pairs: Pairs, baseline: Side, method: Side) -> Matches:
+    """Return what every pair of turns adds to the sums of both arms; one that either side does not know leaves both."""
+    import numpy as np
+
+    columns = (*baseline, *method)
+    known = ~np.any([np.isnan(column) for column in columns], axis=0)
+    parts = [(column / pairs.rounds)[known] for column in columns]
+    return Matches(
+        samples=Coded(pairs.method.names, pairs.method.sample[known]),
+        repeat=pairs.baseline.repeat[known],
+        parts=(parts[0], parts[1], parts[2], parts[3]),
+    )
 
 
-def _cells(turns: Iterable[TurnFacts]) -> dict[tuple[str, int], list[TurnFacts]]:
-    cells: dict[tuple[str, int], list[TurnFacts]] = {}
-    for turn in turns:
-        cells.setdefault((turn.sample, turn.repeat), []).append(turn)
-    return cells
+def _places(turns: Turns) -> "NDArray[np.int64]":
+    """Return each turn's place in its conversation: how many of its sample and round stand before it."""
+    import numpy as np
+
+    cells = turns.sample * (int(turns.repeat.max(initial=0)) + 1) + turns.repeat
+    order = np.argsort(cells, kind="stable")
+    found = np.empty(len(cells), np.int64)
+    found[order] = _since_begin(cells[order], np.ones(len(cells), np.int64)) - 1
+    return found
 
 
-def _shared(first: Sequence[TurnFacts], second: Sequence[TurnFacts]) -> int:
-    """Return how many turns, from the first on, were asked with the same prompt in both cells."""
-    texts_agree = True
-    for index, (a, b) in enumerate(zip(first, second, strict=False)):
-        known = a.turn.prompt_sha256 and b.turn.prompt_sha256
-        # An imported turn's prompt is not known, but it holds the answers before it.
-        if (a.turn.prompt_sha256 != b.turn.prompt_sha256) if known else not texts_agree:
-            return index
-        texts_agree = texts_agree and a.turn.text == b.turn.text
-    return min(len(first), len(second))
+def _since_begin(cells: "NDArray[np.int64]", counts: "NDArray[np.int64]") -> "NDArray[np.int64]":
+    """Return the sums of counts up to each row, from the first row of its cell on; equal cells stand together."""
+    import numpy as np
+
+    begins = np.flatnonzero(np.diff(cells, prepend=-1) != 0)
+    before = np.cumsum(counts) - counts
+    return before + counts - np.repeat(before[begins], np.diff(begins, append=len(cells)))
+
+
+def _shared(cells: "NDArray[np.int64]", first: Sequence[Turn], second: Sequence[Turn]) -> "NDArray[np.bool_]":
+    """Return which turns, all from each cell's first on, were asked with the same prompt in both arms."""
+    import numpy as np
+
+    pairs = list(zip(first, second, strict=True))
+    known = np.array([bool(a.prompt_sha256 and b.prompt_sha256) for a, b in pairs], bool)
+    equal = np.array([a.prompt_sha256 == b.prompt_sha256 for a, b in pairs], bool)
+    differ = np.array([a.text != b.text for a, b in pairs], np.int64)
+    # An imported turn's prompt is not known, but it holds the answers before it.
+    same = np.where(known, equal, _since_begin(cells, differ) - differ == 0)
+    return np.asarray(_since_begin(cells, 1 - same) == 0)

@@ -3,21 +3,20 @@
 A turn for which a figure's parts are not recorded is left out; n counts the samples that remain.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from draftboard.measures.estimate import compact, of_means, of_sums
-from draftboard.measures.turns import TurnFacts
+from draftboard.measures.columns import Turns, distinct
+from draftboard.measures.estimate import of_means, of_sums
 from draftboard.results import Figure
-from draftboard.statistics import Statistic, ratio
+from draftboard.statistics import Coded, Floats, Statistic, ratio
 
 __all__ = [
     "IMPORTED",
     "NO_ANSWER",
     "NO_DECODE",
     "UNRECORDED",
-    "Read",
+    "Parts",
     "absent",
     "decode_pooled",
     "mean_of_samples",
@@ -31,8 +30,8 @@ UNRECORDED = "not recorded in this run"
 NO_ANSWER = "no sample ended without error"
 NO_DECODE = "every answer ended with its first emission"
 
-Read = Callable[[TurnFacts], tuple[float, float] | None]
-"""Numerator and denominator that a turn adds to a figure; None where they are not recorded."""
+Parts = tuple[Floats, Floats]
+"""Numerators and denominators that turns add to a figure; NaN where they are not recorded."""
 
 
 def absent(reason: str, n: int = 0) -> Figure:
@@ -45,63 +44,52 @@ def noted(figure: Figure, note: str) -> Figure:
     return figure if figure.value is None or not note else replace(figure, signature=note)
 
 
-def unrecorded(turns: Sequence[TurnFacts], nothing: str = "") -> str:
+def unrecorded(turns: Turns, nothing: str = "") -> str:
     """Say why nothing can be read from these turns; `nothing` where there are none."""
-    if not turns:
+    if not len(turns):
         return nothing or NO_ANSWER
-    return IMPORTED if any(turn.imported for turn in turns) else UNRECORDED
+    return IMPORTED if turns.imported.any() else UNRECORDED
 
 
-def pooled(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "", scale: float = 1.0) -> Figure:
+def pooled(turns: Turns, parts: Parts, *, zero: str, nothing: str = "", scale: float = 1.0) -> Figure:
     """Return Σ numerators over Σ denominators, times `scale`, of the turns that have a denominator.
 
     `zero` is the reason where none has, `nothing` where there are no turns.
     """
     import numpy as np
 
-    read_of = [read(turn) for turn in turns]
-    known = turns
-    if None in read_of:
-        known = [turn for turn, parts in zip(turns, read_of, strict=True) if parts is not None]
-    if not known:
+    tops, bottoms = parts
+    known = ~(np.isnan(tops) | np.isnan(bottoms))
+    if not known.any():
         return absent(unrecorded(turns, nothing))
-    columns = np.array([parts for parts in read_of if parts is not None], np.float64)
-    some = columns[:, 1] > 0
+    some = known & (bottoms > 0)
     if not some.any():
-        return absent(zero, len({turn.sample for turn in known}))
+        return absent(zero, distinct(turns.sample[known]))
+    sample, repeat = turns.sample, turns.repeat
     if not some.all():
-        known, columns = [turn for turn, has in zip(known, some.tolist(), strict=True) if has], columns[some]
-    samples = [turn.sample for turn in known]
-    tops, bottoms = np.ascontiguousarray(columns.T)
+        sample, repeat, tops, bottoms = sample[some], repeat[some], tops[some], bottoms[some]
     statistic = Statistic(
-        samples=samples,
-        rounds=compact([turn.repeat for turn in known]),
-        columns=[tops, bottoms],
-        formula=ratio(scale),
+        samples=Coded(turns.names, sample), rounds=repeat, columns=[tops, bottoms], formula=ratio(scale)
     )
-    return of_sums(float(tops.sum() / bottoms.sum() * scale), len(set(samples)), statistic)
+    return of_sums(float(tops.sum() / bottoms.sum() * scale), distinct(sample), statistic)
 
 
-def mean_of_samples(turns: Sequence[TurnFacts], read: Read, *, zero: str, nothing: str = "") -> Figure:
+def mean_of_samples(turns: Turns, parts: Parts, *, zero: str, nothing: str = "") -> Figure:
     """Return the mean over samples of each one's pooled value; samples without a denominator are left out."""
-    sums: dict[str, tuple[float, float]] = {}
-    recorded = False
-    for turn in turns:
-        parts = read(turn)
-        if parts is not None:
-            recorded = True
-            if parts[1] > 0:
-                top, bottom = sums.get(turn.sample, (0, 0))
-                sums[turn.sample] = top + parts[0], bottom + parts[1]
-    if sums:
-        values = [top / bottom for top, bottom in sums.values()]
-        return of_means(fmean(values), list(sums), values)
-    return absent(zero if recorded else unrecorded(turns, nothing))
+    import numpy as np
+
+    tops, bottoms = parts
+    known = ~(np.isnan(tops) | np.isnan(bottoms))
+    some = known & (bottoms > 0)
+    if not some.any():
+        return absent(zero if known.any() else unrecorded(turns, nothing))
+    places = turns.sample[some]
+    present = np.flatnonzero(np.bincount(places))
+    values = np.bincount(places, tops[some])[present] / np.bincount(places, bottoms[some])[present]
+    return of_means(fmean(values.tolist()), Coded(turns.names, present), values)
 
 
-def decode_pooled(
-    turns: Sequence[TurnFacts], read: Callable[[int, float], tuple[float, float]], nothing: str = ""
-) -> Figure:
+def decode_pooled(turns: Turns, parts: Parts, nothing: str = "") -> Figure:
     """Return a pooled figure of the tokens after the first emission and the seconds after it."""
-    figure = pooled(turns, lambda turn: read(*turn.decode) if turn.decode else None, zero=NO_DECODE, nothing=nothing)
-    return absent(NO_DECODE) if figure.value is None and any(turn.ends_at_once for turn in turns) else figure
+    figure = pooled(turns, parts, zero=NO_DECODE, nothing=nothing)
+    return absent(NO_DECODE) if figure.value is None and turns.ends_at_once.any() else figure

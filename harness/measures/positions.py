@@ -4,24 +4,18 @@ Denominators count only steps that drafted that far: where draft lengths adapt, 
 only, and a rate that ignores this rises with the place. For trees a place is a depth of the accepted path.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-
 from draftboard.measures.acceptance import CUT_UNKNOWN
+from draftboard.measures.columns import Listed, Turns
 from draftboard.measures.pooling import IMPORTED, absent
-from draftboard.measures.turns import TurnFacts, step_columns
 from draftboard.results import Figure
+from draftboard.statistics import Floats
 
 __all__ = ["DRAFT_UNKNOWN", "positions"]
 
 DRAFT_UNKNOWN = "over all steps: how far each drafted was not recorded"
 
-Reach = tuple[int, float]
-"""How far a step's draft was accepted, and how far it reached; infinity where that was not recorded."""
 
-
-def positions(turns: Iterable[TurnFacts]) -> dict[str, tuple[Figure, ...]]:
+def positions(turns: Listed) -> dict[str, tuple[Figure, ...]]:
     """Return rates by place, index k - 1 for place k, under the name of each; empty if nothing was drafted.
 
     `joint` J_k = #(a >= k) / #(d >= k), `conditional` C_k = #(a >= k) / #(a >= k - 1 and d >= k), and `vllm` over all
@@ -32,65 +26,51 @@ def positions(turns: Iterable[TurnFacts]) -> dict[str, tuple[Figure, ...]]:
     end is neither hit nor miss, and vLLM's rate cannot be given. Where draft lengths were not recorded either, only
     joint rates and those over all steps can.
     """
-    steps: Counter[Reach] = Counter()
-    survived: Counter[int] = Counter()
-    raw = True
-    for turn in turns:
-        steps.update(_reaches(turn))
-        survived.update(_survived(turn))
-        raw = raw and not turn.imported
-    known = all(reach < math.inf for _, reach in steps)
-    depth = max((int(reach) if known else accepted for accepted, reach in steps), default=0)
-    places = range(1, depth + 1)
+    import numpy as np
+
+    table = Turns.of(turns)
+    raw = not table.imported.any()
+    survived, accepted, reached = _reaches(table)
+    known = bool(np.isfinite(reached).all())
+    note, cut = "" if known else DRAFT_UNKNOWN, "" if raw else CUT_UNKNOWN
+    a, d, r = np.sort(accepted), np.sort(reached), np.sort(survived)
+    # Accepted at k - 1 or beyond, and drafted as far as k.
+    tried = np.sort(np.minimum(accepted + 1, reached))
+    places = range(1, int((d if known else a).max(initial=0)) + 1)
+    drafting = _at_least(d, 1)
     return {
-        "joint": tuple(_joint(steps, k, "" if known else DRAFT_UNKNOWN) for k in places),
-        "conditional": tuple(_conditional(steps, k) if known else absent(IMPORTED) for k in places),
-        "all_steps": tuple(_rate(_at_least(survived, k), survived.total(), "" if raw else CUT_UNKNOWN) for k in places),
-        "vllm": tuple(_vllm(steps, k) if raw else absent(IMPORTED) for k in places),
+        "joint": tuple(_rate(_at_least(a, k), _at_least(d, k), note) for k in places),
+        "conditional": tuple(
+            _rate(_at_least(a, k), _at_least(tried, k)) if known else absent(IMPORTED) for k in places
+        ),
+        "all_steps": tuple(_rate(_at_least(r, k), len(r), cut) for k in places),
+        "vllm": tuple(_rate(_at_least(a, k), drafting) if raw else absent(IMPORTED) for k in places),
     }
 
 
-def _reaches(turn: TurnFacts) -> Iterable[Reach]:
-    columns = step_columns(turn.turn)
-    if columns is None:
-        return ()
-    accepted: Sequence[int] = columns["accepted"]
-    kept: Sequence[int] = columns["kept"]
-    drafted: Sequence[float] = columns.get("drafted", [math.inf] * len(kept))
-    if not turn.imported:
-        return zip(accepted, drafted, strict=True)
-    survived = list(map(min, accepted, kept))
-    return ((r, min(d, k) if k <= r else d) for r, d, k in zip(survived, drafted, kept, strict=True))
+def _reaches(turns: Turns) -> tuple[Floats, Floats, Floats]:
+    """Return of each step how far its draft survived the cut, was accepted, and reached; infinity where unknown."""
+    import numpy as np
+
+    steps = turns.steps
+    imported = turns.imported[steps.owners]
+    survived = np.minimum(steps.accepted, steps.kept)
+    reached = np.where(np.isnan(steps.drafted), np.inf, steps.drafted)
+    cut = imported & (steps.kept <= survived)
+    return (
+        survived,
+        np.where(imported, survived, steps.accepted),
+        np.where(cut, np.minimum(reached, steps.kept), reached),
+    )
 
 
-def _survived(turn: TurnFacts) -> Iterable[int]:
-    columns = step_columns(turn.turn)
-    return () if columns is None else map(min, columns["accepted"], columns["kept"])
+def _at_least(ordered: Floats, place: int) -> int:
+    import numpy as np
+
+    return len(ordered) - int(np.searchsorted(ordered, place))
 
 
-def _at_least(counts: Counter[int], place: int) -> int:
-    return sum(count for length, count in counts.items() if length >= place)
-
-
-def _joint(steps: Counter[Reach], place: int, note: str) -> Figure:
-    hits = sum(count for (accepted, _), count in steps.items() if accepted >= place)
-    tries = sum(count for (_, reach), count in steps.items() if reach >= place)
-    return _rate(hits, tries, note)
-
-
-def _conditional(steps: Counter[Reach], place: int) -> Figure:
-    hits = sum(count for (accepted, _), count in steps.items() if accepted >= place)
-    tries = sum(count for (accepted, reach), count in steps.items() if accepted >= place - 1 and reach >= place)
-    return _rate(hits, tries, "")
-
-
-def _vllm(steps: Counter[Reach], place: int) -> Figure:
-    hits = sum(count for (accepted, _), count in steps.items() if accepted >= place)
-    tries = sum(count for (_, reach), count in steps.items() if reach >= 1)
-    return _rate(hits, tries, "")
-
-
-def _rate(hits: int, tries: int, note: str) -> Figure:
+def _rate(hits: int, tries: int, note: str = "") -> Figure:
     if not tries:
         return absent("no step came that far")
     return Figure(value=hits / tries, n=tries, signature=note)

@@ -8,15 +8,16 @@ mean of categories' means, a brevity penalty) the value alone is known.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
 
+from draftboard.measures.columns import Listed, Turns
 from draftboard.measures.corpus import corpus_formula
 from draftboard.measures.estimate import Estimate, of_sums
 from draftboard.measures.pooling import absent, unrecorded
-from draftboard.measures.turns import TurnFacts
 from draftboard.metrics import METRICS, metric
 from draftboard.records import Cell, ScoreRecord
 from draftboard.results import Figure
@@ -87,18 +88,17 @@ def skipped_quality(records: Iterable[ScoreRecord], cells: Sequence[Cell]) -> di
     return dict.fromkeys(("truncated_rate", *quality_figures(records)), absent(why))
 
 
-def truncated_rate(turns: Sequence[TurnFacts], nothing: str = "") -> Figure:
+def truncated_rate(turns: Listed, nothing: str = "") -> Figure:
     """Return the share of answers that a limit cut, all rounds pooled; n counts the turns of one round.
 
     Turns that do not say how they ended, as imported ones, are left out. `nothing` is the reason where there are none.
     """
-    known = [turn for turn in turns if turn.turn.finish]
-    if not known:
-        return absent(unrecorded(turns, nothing))
-    rounds: dict[int, int] = {}
-    for turn in known:
-        rounds[turn.repeat] = rounds.get(turn.repeat, 0) + 1
-    return Figure(value=sum(turn.turn.finish in _CUT for turn in known) / len(known), n=max(rounds.values()))
+    table = Turns.of(turns)
+    ends = [turn.finish for turn in table.records]
+    rounds = Counter(repeat for end, repeat in zip(ends, table.repeat.tolist(), strict=True) if end)
+    if not rounds:
+        return absent(unrecorded(table, nothing))
+    return Figure(value=sum(end in _CUT for end in ends) / rounds.total(), n=max(rounds.values()))
 
 
 def score_counts(records: Iterable[ScoreRecord]) -> dict[str, int]:

@@ -6,13 +6,14 @@ one side has count all the same. 2.7 has what that does to a figure.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from draftboard.measures.columns import Listed, Turns, shared_tables
 from draftboard.measures.pooling import absent
-from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
+from draftboard.statistics import Floats
 
 __all__ = ["OVERALL", "TASKS", "SpecBenchSpeed", "SpeedRow", "spec_bench_figures", "spec_bench_speed", "speed_of"]
 
@@ -66,54 +67,51 @@ def speed_of(method_rows: Sequence[SpeedRow], baseline_rows: Sequence[SpeedRow])
     )
 
 
-def spec_bench_figures(own: Sequence[TurnFacts], baseline: Sequence[TurnFacts], nothing: str = "") -> dict[str, Figure]:
+def spec_bench_figures(own: Listed, baseline: Listed, nothing: str = "") -> dict[str, Figure]:
     """Return `speedup_specbench` and `tokens_per_s_specbench`: of several rounds the mean of each round's number."""
-    if not own:
+    mine, theirs = shared_tables(own, baseline)
+    if not len(mine):
         return {name: absent(nothing or "no rows") for name in ("speedup_specbench", "tokens_per_s_specbench")}
-    mine, n = _rounds(own), len({turn.sample for turn in own})
-    rate = fmean(speed_of(rows, ()).tokens_per_s for rows in mine.values())
+    rate = fmean(_by_round(mine, mine.tokens).values())
     return {
-        "speedup_specbench": _speedup(mine, own, baseline, n),
-        "tokens_per_s_specbench": absent(_NO_TIME, n) if math.isnan(rate) else Figure(value=rate, n=n),
+        "speedup_specbench": _speedup(mine, theirs),
+        "tokens_per_s_specbench": absent(_NO_TIME, mine.n) if math.isnan(rate) else Figure(value=rate, n=mine.n),
     }
 
 
 _NO_TIME = "a row without time"
 
 
-def _speedup(
-    mine: Mapping[int, Sequence[SpeedRow]], own: Sequence[TurnFacts], baseline: Sequence[TurnFacts], n: int
-) -> Figure:
-    if not baseline:
-        return absent("no row of the baseline", n)
-    if any(turn.turn.text_tokens is None for turn in baseline):
-        return absent("the baseline's texts were not tokenised again", n)
-    theirs = _rounds(baseline)
-    value = fmean(speed_of(rows, theirs.get(number, ())).speedup for number, rows in mine.items())
+def _speedup(mine: Turns, theirs: Turns) -> Figure:
+    import numpy as np
+
+    if not len(theirs):
+        return absent("no row of the baseline", mine.n)
+    if np.isnan(theirs.text_tokens).any():
+        return absent("the baseline's texts were not tokenised again", mine.n)
+    rates, plain = _by_round(mine, mine.tokens), _by_round(theirs, theirs.text_tokens - 1)
+    value = fmean(rate / base if (base := plain.get(number, math.nan)) else math.nan for number, rate in rates.items())
     if math.isnan(value):
-        return absent(f"{_NO_TIME}, or a round without the baseline", n)
-    rows, others = ({(turn.sample, turn.repeat) for turn in turns} for turns in (own, baseline))
+        return absent(f"{_NO_TIME}, or a round without the baseline", mine.n)
+    rows, others = (set(zip(arm.sample.tolist(), arm.repeat.tolist(), strict=True)) for arm in (mine, theirs))
     note = f"rows are not matched: {len(rows)} against {len(others)} of the baseline" if rows != others else ""
-    return Figure(value=value, n=n, signature=note)
+    return Figure(value=value, n=mine.n, signature=note)
 
 
-def _rounds(turns: Sequence[TurnFacts]) -> dict[int, list[SpeedRow]]:
-    """One row per sample, by round."""
-    cells: dict[tuple[int, str], list[TurnFacts]] = {}
-    for turn in turns:
-        cells.setdefault((turn.repeat, turn.sample), []).append(turn)
-    rounds: dict[int, list[SpeedRow]] = {}
-    for (number, _), mine in cells.items():
-        counts = [turn.turn.text_tokens for turn in mine]
-        known = [count for count in counts if count is not None]
-        row = SpeedRow(
-            category="",
-            new_tokens=[turn.tokens for turn in mine],
-            wall_time_s=[turn.seconds for turn in mine],
-            text_tokens=known if len(known) == len(counts) else None,
-        )
-        rounds.setdefault(number, []).append(row)
-    return rounds
+def _by_round(turns: Turns, tokens: Floats) -> dict[int, float]:
+    """Return by round the mean over samples of their tokens per second, all turns together, nan as there."""
+    import numpy as np
+
+    found = {}
+    for number in np.unique(turns.repeat).tolist():
+        inside = turns.repeat == number
+        places = turns.sample[inside]
+        rows = np.flatnonzero(np.bincount(places))
+        seconds = np.bincount(places, turns.seconds[inside])[rows]
+        timed = seconds > 0
+        rates = np.bincount(places, tokens[inside])[rows][timed] / seconds[timed]
+        found[number] = fmean(rates.tolist()) if timed.all() else math.nan
+    return found
 
 
 def _is_of(row: SpeedRow, task: str) -> bool:

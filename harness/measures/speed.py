@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean
 
-from draftboard.measures.estimate import compact, mean_over_domains, numbers, of_sums
-from draftboard.measures.pairing import Match, Pair, Side, matches, wall
+from draftboard.measures.columns import Listed, Turns
+from draftboard.measures.estimate import mean_over_domains, numbers, of_sums
+from draftboard.measures.pairing import Matches, Pairs, Side, matches, wall
 from draftboard.measures.pooling import NO_DECODE, absent, decode_pooled, mean_of_samples, pooled, unrecorded
-from draftboard.measures.turns import TurnFacts
 from draftboard.results import Figure
-from draftboard.statistics import Formula, Over, Statistic, geometric, pool_ratio, ratio
+from draftboard.statistics import Coded, Floats, Formula, Over, Statistic, geometric, pool_ratio, ratio
 
 __all__ = ["GAP", "NO_PAIR", "gap_between", "over_domains", "rates", "sample_weighted", "speedups"]
 
@@ -25,25 +25,27 @@ GAP = 0.05
 _NO_TIME = "no time or no tokens to divide by"
 
 
-def rates(turns: Sequence[TurnFacts], nothing: str = "") -> dict[str, Figure]:
+def rates(turns: Listed, nothing: str = "") -> dict[str, Figure]:
     """Return tokens per second of one arm, in all ways of counting but Spec-Bench's."""
+    t = Turns.of(turns)
+    speed = t.tokens, t.seconds
     return {
-        "tokens_per_s": pooled(turns, _rate, zero=_NO_TIME, nothing=nothing),
-        "decode_tokens_per_s": decode_pooled(turns, lambda tokens, seconds: (tokens, seconds), nothing),
-        "prefill_tokens_per_s": pooled(turns, _prefill, zero=_NO_TIME, nothing=nothing),
-        "tokens_per_s_mean_of_samples": mean_of_samples(turns, _rate, zero=_NO_TIME, nothing=nothing),
+        "tokens_per_s": pooled(t, speed, zero=_NO_TIME, nothing=nothing),
+        "decode_tokens_per_s": decode_pooled(t, t.decode, nothing),
+        "prefill_tokens_per_s": pooled(t, (t.prompt_tokens, t.prefill_ns / 1e9), zero=_NO_TIME, nothing=nothing),
+        "tokens_per_s_mean_of_samples": mean_of_samples(t, speed, zero=_NO_TIME, nothing=nothing),
     }
 
 
-def speedups(pairs: Sequence[Pair], *, missing: str = "", nothing: str = NO_PAIR) -> dict[str, Figure]:
+def speedups(pairs: Pairs, *, missing: str = "", nothing: str = NO_PAIR) -> dict[str, Figure]:
     """Return every speedup over the paired samples.
 
     `missing`: why the method may not be compared at all, such as failed cells. `nothing`: the reason where there is
     no pair.
     """
-    if missing or not pairs:
+    if missing or not len(pairs):
         return {name: absent(missing or nothing, len(pairs)) for name in _SPEEDUPS}
-    found = matches(pairs, wall)
+    found = matches(pairs, wall(pairs.baseline), wall(pairs.method))
     return {
         "speedup": _pool(found),
         "speedup_decode": _of(pairs, _decode),
@@ -93,80 +95,70 @@ def gap_between(pool: Figure, samples: Figure) -> bool:
     return max(pool.value, samples.value) > (1 + GAP) * min(pool.value, samples.value)
 
 
-def _rate(turn: TurnFacts) -> Side:
-    return turn.tokens, turn.seconds
+def _cpu(turns: Turns) -> Side:
+    return turns.cpu_ns / 1e9, turns.tokens
 
 
-def _prefill(turn: TurnFacts) -> Side | None:
-    return None if turn.turn.prefill_ns is None else (turn.turn.prompt_tokens, turn.turn.prefill_ns / 1e9)
+def _decode(turns: Turns) -> Side:
+    tokens, seconds = turns.decode
+    return seconds, tokens
 
 
-def _cpu(turn: TurnFacts) -> Side | None:
-    return None if turn.turn.cpu_ns is None else (turn.turn.cpu_ns / 1e9, turn.tokens)
-
-
-def _decode(turn: TurnFacts) -> Side | None:
-    return None if turn.decode is None else (turn.decode[1], turn.decode[0])
-
-
-def _of(pairs: Sequence[Pair], read: Callable[[TurnFacts], Side | None]) -> Figure:
-    """Return S_pool of what `read` gives of a turn."""
-    found = matches(pairs, read)
-    if found:
+def _of(pairs: Pairs, read: Callable[[Turns], Side]) -> Figure:
+    """Return S_pool of what `read` gives of turns."""
+    found = matches(pairs, read(pairs.baseline), read(pairs.method))
+    if len(found):
         return _pool(found)
-    turns = [turn for pair in pairs for turn in (*pair.baseline, *pair.method)]
-    ended = read is _decode and any(turn.ends_at_once for turn in turns)
-    return absent(NO_DECODE if ended else unrecorded(turns))
+    arms = (pairs.baseline, pairs.method)
+    if read is _decode and any(arm.ends_at_once.any() for arm in arms):
+        return absent(NO_DECODE)
+    return absent(unrecorded(next((arm for arm in arms if arm.imported.any()), pairs.method)))
 
 
-def _pool(found: Sequence[Match]) -> Figure:
-    base_s, base_n, own_s, own_n = (sum(match.parts[i] for match in found) for i in range(4))
-    n = len({match.sample for match in found})
+def _pool(found: Matches) -> Figure:
+    base_s, base_n, own_s, own_n = (sum(part.tolist()) for part in found.parts)
     if min(base_s, base_n, own_s, own_n) <= 0:
-        return absent(_NO_TIME, n)
-    return of_sums((base_s / base_n) / (own_s / own_n), n, _statistic(found, (0, 1, 2, 3), pool_ratio))
+        return absent(_NO_TIME, found.n)
+    return of_sums((base_s / base_n) / (own_s / own_n), found.n, _statistic(found, (0, 1, 2, 3), pool_ratio))
 
 
-def _time(found: Sequence[Match]) -> Figure:
-    base, own = (sum(match.parts[i] for match in found) for i in (0, 2))
-    n = len({match.sample for match in found})
-    return of_sums(base / own, n, _statistic(found, (0, 2), ratio())) if min(base, own) > 0 else absent(_NO_TIME, n)
+def _time(found: Matches) -> Figure:
+    base, own = (sum(found.parts[place].tolist()) for place in (0, 2))
+    if min(base, own) <= 0:
+        return absent(_NO_TIME, found.n)
+    return of_sums(base / own, found.n, _statistic(found, (0, 2), ratio()))
 
 
-def _statistic(found: Sequence[Match], parts: Sequence[int], formula: Formula) -> Statistic:
+def _statistic(found: Matches, parts: Sequence[int], formula: Formula) -> Statistic:
     return Statistic(
-        samples=[match.sample for match in found],
-        rounds=compact([match.repeat for match in found]),
-        columns=[numbers([match.parts[part] for match in found]) for part in parts],
-        formula=formula,
+        samples=found.samples, rounds=found.repeat, columns=[found.parts[part] for part in parts], formula=formula
     )
 
 
-def _of_samples(found: Sequence[Match]) -> dict[str, Figure]:
+def _of_samples(found: Matches) -> dict[str, Figure]:
     """Return the means over samples of what each one's seconds per token come to."""
-    sums: dict[str, list[float]] = {}
-    for match in found:
-        mine = sums.setdefault(match.sample, [0.0] * 4)
-        for index, part in enumerate(match.parts):
-            mine[index] += part
-    each = {sample: (b / n, s / m) for sample, (b, n, s, m) in sums.items() if min(b, n, s, m) > 0}
-    names = ("speedup_gm", "speedup_mor", "speedup_rom")
-    if not each:
-        return {name: absent(_NO_TIME) for name in names}
-    samples, ones = list(each), [1.0] * len(each)
-    logs = [math.log(x / y) for x, y in each.values()]
-    ratios = [x / y for x, y in each.values()]
-    own, base = [1 / y for _, y in each.values()], [1 / x for x, _ in each.values()]
+    import numpy as np
 
-    def figure(value: float, columns: list[list[float]], formula: Formula) -> Figure:
-        return of_sums(
-            value,
-            len(samples),
-            Statistic(samples=samples, columns=[numbers(column) for column in columns], formula=formula),
-        )
+    names = ("speedup_gm", "speedup_mor", "speedup_rom")
+    sums = [np.bincount(found.samples.places, part) for part in found.parts]
+    places = np.flatnonzero(np.min(sums, axis=0) > 0)
+    if not len(places):
+        return {name: absent(_NO_TIME) for name in names}
+    base_s, base_n, own_s, own_n = (column[places] for column in sums)
+    x, y = base_s / base_n, own_s / own_n
+    ratios, ones = x / y, np.ones(len(places))
+    logs = numbers(list(map(math.log, ratios.tolist())))
+    own, base = 1 / y, 1 / x
+
+    def mean(values: Floats) -> float:
+        return fmean(values.tolist())
+
+    def figure(value: float, columns: list[Floats], formula: Formula) -> Figure:
+        samples = Coded(found.samples.names, places)
+        return of_sums(value, len(places), Statistic(samples=samples, columns=columns, formula=formula))
 
     return {
-        "speedup_gm": figure(math.exp(fmean(logs)), [logs, ones], geometric),
-        "speedup_mor": figure(fmean(ratios), [ratios, ones], ratio()),
-        "speedup_rom": figure(fmean(own) / fmean(base), [own, base], ratio()),
+        "speedup_gm": figure(math.exp(mean(logs)), [logs, ones], geometric),
+        "speedup_mor": figure(mean(ratios), [ratios, ones], ratio()),
+        "speedup_rom": figure(mean(own) / mean(base), [own, base], ratio()),
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from draftboard.records import Cell, Turn
 
-__all__ = ["StepSums", "TurnFacts", "by_sample", "facts", "step_columns"]
+__all__ = ["StepSums", "TurnFacts", "facts", "step_columns"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +99,6 @@ def facts(cells: Iterable[Cell]) -> list[TurnFacts]:
         if cell.status == "ok"
         for turn in cell.turns
     ]
-
-
-def by_sample(turns: Iterable[TurnFacts]) -> dict[str, list[TurnFacts]]:
-    """Return the turns of each sample, all rounds together."""
-    found: dict[str, list[TurnFacts]] = {}
-    for turn in turns:
-        found.setdefault(turn.sample, []).append(turn)
-    return found
 
 
 def step_columns(turn: Turn) -> dict[str, Any] | None:

@@ -16,8 +16,17 @@ from draftboard.statistics.arms import (
     noise_floor,
     pooled_drift,
 )
-from draftboard.statistics.draws import LEVEL, RESAMPLES, ROUNDS_DRAWN, Floats, Sampling
-from draftboard.statistics.formulas import Formula, Over, Statistic, both, geometric, pool_ratio, ratio
+from draftboard.statistics.draws import (
+    LEVEL,
+    MANY,
+    RESAMPLES,
+    RESAMPLES_OF_MANY,
+    ROUNDS_DRAWN,
+    Floats,
+    Sampling,
+    resamples_for,
+)
+from draftboard.statistics.formulas import Coded, Formula, Over, Statistic, both, chained, geometric, pool_ratio, ratio
 from draftboard.statistics.intervals import Replicates, interval_of, p_value, widened
 
 if TYPE_CHECKING:
@@ -25,10 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEVEL",
+    "MANY",
     "ONE_ROUND",
     "RESAMPLES",
+    "RESAMPLES_OF_MANY",
     "ROUNDS_DRAWN",
     "Arm",
+    "Coded",
     "Comparison",
     "Decision",
     "Floats",
@@ -38,6 +50,7 @@ __all__ = [
     "Sampling",
     "Statistic",
     "both",
+    "chained",
     "compare_arms",
     "decide",
     "geometric",
@@ -49,6 +62,7 @@ __all__ = [
     "pooled_drift",
     "ratio",
     "replicates",
+    "resamples_for",
     "widened",
 ]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftboard.statistics.draws import Floats, Sampling, resampled_sums
-from draftboard.statistics.formulas import Statistic
+from draftboard.statistics.formulas import Coded, Statistic
 from draftboard.statistics.intervals import FEW, Replicates
 
 __all__ = ["replicates"]
@@ -34,14 +34,16 @@ def replicates(
         members.setdefault(strata[sample], []).append(sample)
     index = _Index.of(members)
     rounds = sampling.round_counts()
-    parts = {key: _split(statistic, index) for key, statistic in statistics.items()}
+    parts = {
+        key: {rows.name: rows for rows in index.of_samples(statistic.samples)} for key, statistic in statistics.items()
+    }
     open_ones = {key: _Across(left=len(found)) for key, found in parts.items()}
     for name in sorted(members):
         wanted = {key: found[name] for key, found in parts.items() if name in found}
         if not wanted:
             continue
         table = _Table(samples=len(members[name]), rounds=rounds)
-        spans = {key: table.add(part) for key, part in wanted.items()}
+        spans = {key: table.add(statistics[key], rows) for key, rows in wanted.items()}
         table.draw(sampling, name)
         for key, span in spans.items():
             across = open_ones[key]
@@ -52,15 +54,6 @@ def replicates(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A statistic's rows of one domain, a column at a time, and where its samples stand in the domain."""
-
-    rows: "_Rows"
-    columns: list[Floats]
-    rounds: NDArray[np.int64] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
     """Where every sample stands: a number for each, and by that number its domain and its place there."""
 
@@ -68,7 +61,9 @@ class _Index:
     names: list[str]
     domains: NDArray[np.int64]
     places: NDArray[np.int64]
-    known: "dict[tuple[str, ...], list[_Rows]]" = field(default_factory=dict)
+    known: "dict[bytes, list[_Rows]]" = field(default_factory=dict)
+    named: "dict[int, tuple[Sequence[str], NDArray[np.int64]]]" = field(default_factory=dict)
+    """Names that statistics share, each known by its identity and so kept, and the numbers of the samples named."""
 
     @classmethod
     def of(cls, members: Mapping[str, Sequence[str]]) -> "_Index":
@@ -85,13 +80,21 @@ class _Index:
 
         Many figures rest on the same samples, so what was found is kept.
         """
-        key = tuple(samples)
+        numbers = self._shared(samples.names)[samples.places] if isinstance(samples, Coded) else self._numbers(samples)
+        key = numbers.tobytes()
         if key not in self.known:
-            self.known[key] = self._find(key)
+            self.known[key] = self._find(numbers, samples)
         return self.known[key]
 
-    def _find(self, samples: tuple[str, ...]) -> "list[_Rows]":
-        numbers = np.fromiter(map(self.numbers.get, samples, repeat(-1)), np.int64, len(samples))
+    def _shared(self, names: Sequence[str]) -> NDArray[np.int64]:
+        if id(names) not in self.named:
+            self.named[id(names)] = names, self._numbers(names)
+        return self.named[id(names)][1]
+
+    def _numbers(self, samples: Sequence[str]) -> NDArray[np.int64]:
+        return np.fromiter(map(self.numbers.get, samples, repeat(-1)), np.int64, len(samples))
+
+    def _find(self, numbers: NDArray[np.int64], samples: Sequence[str]) -> "list[_Rows]":
         if not len(numbers):
             raise ValueError("no samples")
         if numbers.min() < 0:
@@ -116,19 +119,6 @@ class _Rows:
     present: NDArray[np.int64]
 
 
-def _split(statistic: Statistic, index: _Index) -> dict[str, _Part]:
-    columns = [np.asarray(column, np.float64) for column in statistic.columns]
-    rounds = None if statistic.rounds is None else np.asarray(statistic.rounds, np.int64)
-    return {
-        rows.name: _Part(
-            rows=rows,
-            columns=[column[rows.inside] for column in columns],
-            rounds=None if rounds is None else rounds[rows.inside],
-        )
-        for rows in index.of_samples(statistic.samples)
-    }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
     """Where a statistic's sums are in a table: with rounds drawn, one column a round each."""
@@ -148,13 +138,15 @@ class _Table:
     known: dict[bytes, int] = field(default_factory=dict)
     sums: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
-    def add(self, part: _Part) -> _Span:
+    def add(self, statistic: Statistic, rows: _Rows) -> _Span:
         drawn: Sequence[NDArray[np.bool_] | slice] = [slice(None)]
-        if self.rounds is not None and part.rounds is not None:
-            drawn = [np.equal(part.rounds, number) for number in range(self.rounds.shape[1])]
+        if self.rounds is not None and statistic.rounds is not None:
+            numbers = np.asarray(statistic.rounds, np.int64)[rows.inside]
+            drawn = [np.equal(numbers, number) for number in range(self.rounds.shape[1])]
+        columns = [np.asarray(column, np.float64)[rows.inside] for column in statistic.columns]
         return _Span(
-            columns=[[self._add(part.rows.places[rows], column[rows]) for rows in drawn] for column in part.columns],
-            present=part.rows.present,
+            columns=[[self._add(rows.places[some], column[some]) for some in drawn] for column in columns],
+            present=rows.present,
         )
 
     def _add(self, places: NDArray[np.int64], values: Floats) -> int:

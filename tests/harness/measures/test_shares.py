@@ -86,7 +86,8 @@ def test_unrecorded_parts_have_the_reason(imported, of):
     assert {(figure.value, figure.reason) for figure in figures.values()} == {
         (None, "not recorded in the imported file")
     }
-    assert {figure.reason for figure in cost_figures((), nothing="no plain run").values()} == {"no plain run"}
+    unpaired = cost_figures(pair_up([], []).pairs, nothing="no plain run")
+    assert {figure.reason for figure in unpaired.values()} == {"no plain run"}
     assert {figure.reason for figure in share_figures([], nothing="why").values()} == {"why"}
 
 

@@ -145,8 +145,9 @@ def test_missing_and_unpaired_arms_have_their_reasons(arm):
     assert {figure.reason for figure in speedups(pairs, missing="1 of 2 cells failed").values()} == {
         "1 of 2 cells failed"
     }
-    assert {figure.reason for figure in speedups((), nothing="no plain run").values()} == {"no plain run"}
-    assert set(speedups(())) == set(ALL) == set(speedups(pairs))
+    none = pair_up([], []).pairs
+    assert {figure.reason for figure in speedups(none, nothing="no plain run").values()} == {"no plain run"}
+    assert set(speedups(none)) == set(ALL) == set(speedups(pairs))
 
 
 def test_prefill_rate_is_prompt_tokens_over_prefill_time(turn, of):

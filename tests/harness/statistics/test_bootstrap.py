@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from draftboard.statistics import (
+    MANY,
+    RESAMPLES,
+    RESAMPLES_OF_MANY,
+    Coded,
     Replicates,
     Sampling,
     Statistic,
     both,
+    chained,
     draws,
     geometric,
     interval_of,
@@ -21,6 +26,7 @@ from draftboard.statistics import (
     pool_ratio,
     ratio,
     replicates,
+    resamples_for,
     widened,
 )
 
@@ -58,6 +64,43 @@ def test_intervals_are_scipys_on_the_same_draws(rows, seed):
         rng=Sampling(seed=seed).generator("qa"),
     ).confidence_interval
     assert (interval.low, interval.high) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
+
+
+def test_of_many_samples_fewer_resamples_say_the_same():
+    assert (resamples_for(MANY), resamples_for(MANY + 1)) == (RESAMPLES, RESAMPLES_OF_MANY)
+    rng = np.random.default_rng(1)
+    made, strata = of_samples(rng.gamma(2.0, 1.0, MANY + 1), rng.gamma(4.0, 1.0, MANY + 1))
+    full = one(made, strata)
+    whole, error = interval_of(full, 0.95), float(full.values.std())
+    few = [interval_of(one(made, strata, seed=seed, resamples=RESAMPLES_OF_MANY), 0.95) for seed in range(1, 9)]
+    off = np.array([((each.low - whole.low) / error, (each.high - whole.high) / error) for each in few])
+    # Standard errors by which an end is uncertain, as `RESAMPLES_OF_MANY` has it.
+    assert abs(off).max() < 4 * math.hypot(0.06, 0.027)
+    assert abs(off.mean(axis=0)).max() < 4 * math.hypot(0.06 / math.sqrt(len(few)), 0.027)
+
+
+def test_samples_by_place_are_those_by_name():
+    rng = np.random.default_rng(2)
+    names = tuple(f"{i:04}" for i in range(12))
+    places = rng.integers(0, 12, 40)
+    columns = [rng.random(40), rng.random(40)]
+    strata = {name: "ab"[i % 2] for i, name in enumerate(names)}
+    found = [
+        one(Statistic(samples=samples, columns=columns, formula=ratio()), strata, resamples=50).values
+        for samples in (Coded(names, places), [names[place] for place in places])
+    ]
+    assert (found[0] == found[1]).all()
+    coded = Coded(names, places)
+    for parts in ([coded, coded[:3]], [coded, ["0003"]], [coded, Coded(names[:5], places[places < 5])]):
+        assert list(chained(parts)) == [name for part in parts for name in part]
+    assert isinstance(chained([coded, coded]), Coded)
+
+
+def test_drawing_holds_a_bounded_number_of_counts_whatever_the_samples():
+    for n in (3, 500, 30_000):
+        shapes = [counts.shape for _, counts in draws._batches(n, Sampling(resamples=200), "qa")]
+        assert sum(rows for rows, _ in shapes) == 200
+        assert max(rows * width for rows, width in shapes) <= draws._BATCH
 
 
 def test_batches_draw_what_one_piece_draws(monkeypatch):
