@@ -37,18 +37,17 @@ from draftboard.measures import (
     speedups,
     truncated_rate,
 )
-from draftboard.outputs import output_of, tie_limit
+from draftboard.outputs import output_of
 from draftboard.plan import BASELINE
 from draftboard.recorded import recorded_environment
 from draftboard.records import Cell, ScoreRecord
 from draftboard.results import DomainResult, Figure, Group, MethodResult, Results, Verdict
-from draftboard.scored import domain_labels
 from draftboard.statistics import ONE_ROUND, Sampling, resamples_for
 from draftboard.store import StoredRun
-from draftboard.tables import Part, RunTables, unsplit_times
+from draftboard.tables import Part, RunTables
 from draftboard.verdict import judge
 
-__all__ = ["analyse", "analyse_runs", "domain_labels", "tie_limit", "unsplit_times"]
+__all__ = ["analyse", "analyse_runs"]
 
 _GEOMETRIC = ("speedup", "speedup_decode", "speedup_cpu")
 """Overall these are geometric means over domains; all other figures pool all samples."""

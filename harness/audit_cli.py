@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from draftboard.options import Whole
+from draftboard.plugins import AsJson, Plugins, load_plugins
 
 __all__ = ["audit"]
 
@@ -29,10 +30,8 @@ def audit(
     sampling: Annotated[bool, _Flag] = False,
     prompts: Annotated[int, Whole] = 4,
     draws: Annotated[int, Whole] = 50,
-    plugin: Annotated[
-        tuple[Path, ...], Parameter(name="--plugin", negative=(), help="A Python file that registers methods.")
-    ] = (),
-    json: Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")] = False,
+    plugin: Plugins = (),
+    json: AsJson = False,
 ) -> int:
     """Say whether each method's output is the target's: exit 0 if all that claim it keep it, 1 if not, 2 if unusable.
 
@@ -74,11 +73,7 @@ def audit(
             raise UserError("is a file: name the method's file of outputs behind it", where=str(source))
         report = audit_files(source, outputs, theta=theta, exact=exact)
     else:
-        if plugin:
-            from draftboard.methods import load_plugin
-
-            for path in plugin:
-                load_plugin(path)
+        load_plugins(plugin)
         wish = Wish(
             theta=theta,
             positions=positions,

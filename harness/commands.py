@@ -12,17 +12,14 @@ from draftboard.collecting import uncollected
 from draftboard.errors import UserError
 from draftboard.leaderboards.text import terminal_text
 from draftboard.options import RunOptions
+from draftboard.plugins import TRACE_PAGES
 from draftboard.records import ScoreRecord
 from draftboard.results import Group, Results
 from draftboard.scoring import Value
 from draftboard.store import is_run, read_run
 from draftboard.wording import counted, named
 
-TRACE_PAGES = 200
-"""Pages of traced samples that are rendered unless another number is asked for."""
-
 __all__ = [
-    "TRACE_PAGES",
     "check_command",
     "demo_command",
     "fetch_command",
@@ -128,15 +125,11 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
     from draftboard.leaderboards.remarks import verdict_line
     from draftboard.results_file import read_results
 
-    groups: list[Group] = []
     # A folder of imported results holds a document in place of a run's plan.
     documents = {path: results_in(path) or path for path in sources}
     files = [document for document in documents.values() if document.is_file()]
-    folders = [path for path, document in documents.items() if not document.is_file()]
     found = read_results(*files) if files else None
-    for path in sources:
-        if path in folders:
-            groups.append(analyse(read_run(path)))
+    groups = [analyse(read_run(path)) for path in sources if not documents[path].is_file()]
     if found is not None:
         groups += found.groups
         title = title or found.title
@@ -148,7 +141,7 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
 
 
 @uncollected()
-def render_command(sources: Sequence[Path], out: Path, title: str, *, traces: int = TRACE_PAGES) -> int:
+def render_command(sources: Sequence[Path], out: Path, title: str, *, traces: int) -> int:
     """Render a leaderboard, and pages of at most `traces` samples where runs were traced."""
     from draftboard.leaderboards import missing_reasons, render
     from draftboard.leaderboards.traces import INDEX
@@ -256,6 +249,6 @@ def demo_command(out: Path, site: Path) -> int:
         traces=True,
     )
     code = run_command(options, out=out, resume=is_run(out), where="demo")
-    render_command([out], site, "draftboard demo")
+    render_command([out], site, "draftboard demo", traces=TRACE_PAGES)
     print(f"\nOpen {(site / 'index.html').resolve()} in a browser.")
     return code

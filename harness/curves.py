@@ -1,9 +1,10 @@
-"""The cost curve of an earlier run, for a run that has to draft as that one did.
+"""Cost curves as runs keep them: whether one was disturbed, and an earlier run's for a run that has to draft alike.
 
 A curve is measured anew by every run, and on a busy machine differs from one run to the next; so do the drafts that
 `budget=auto` sizes to it. Two runs that are compared had better share one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,35 @@ from typing import Any
 from draftboard.errors import UserError
 from draftboard.store import read_run
 
-__all__ = ["KnownCurve", "known_curve"]
+__all__ = ["FALL", "Fall", "KnownCurve", "deepest_fall", "known_curve"]
+
+FALL = 0.1
+"""More rows are more work. A cost that lies further than this below that of fewer rows is not the machine's own."""
 
 _ADVICE = "Name a run of this model on this machine, or leave --curve out to measure anew."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fall:
+    """The deepest fall of a cost curve: `rows` cost less than `fewer` rows by `depth`, a part of the larger cost."""
+
+    fewer: int
+    rows: int
+    depth: float
+
+
+def deepest_fall(rows: Sequence[int], cost: Sequence[float]) -> Fall | None:
+    """Return the deepest fall against the dearest smaller row count; None where the curve never falls."""
+    worst: Fall | None = None
+    dearest, at = 0.0, 0
+    for count, price in zip(rows, cost, strict=True):
+        if price >= dearest:
+            dearest, at = price, count
+            continue
+        depth = 1 - price / dearest if dearest else 0.0
+        if depth > (worst.depth if worst else 0.0):
+            worst = Fall(fewer=at, rows=count, depth=depth)
+    return worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

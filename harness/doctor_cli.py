@@ -15,6 +15,7 @@ from cyclopts import Parameter
 
 from draftboard.errors import UserError
 from draftboard.options import RunOptions, Whole
+from draftboard.plugins import AsJson
 
 if TYPE_CHECKING:
     from draftboard.doctor import Wish
@@ -33,7 +34,7 @@ def doctor(
     power: str | None = None,
     seconds: float | None = None,
     quick: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")] = False,
+    json: AsJson = False,
 ) -> int:
     """Say whether this machine can measure, what to change if not, and how large a run has to be.
 

@@ -160,7 +160,8 @@ def _import_results(out: Path, read: Callable[[], Results], *, figures: bool = F
     write_results(out, results)
     for group in results.groups:
         for method in group.methods:
-            print(f"{terminal_text(method.method)}: {counted(len(method.overall), 'figure')}")
+            about = f" ({group.model})" if len({other.model for other in results.groups}) > 1 else ""
+            print(f"{terminal_text(method.method + about)}: {counted(len(method.overall), 'figure')}")
             if figures:
                 _print_figures(method)
             _tell(f"{method.method}: {note}" for note in method.notes)

@@ -12,24 +12,10 @@ from draftboard.errors import UserError
 from draftboard.methods import Method, MethodError, build, parse
 from draftboard.methods.engine.settings import Sampling
 from draftboard.options import RunOptions
-from draftboard.suites import (
-    Part,
-    Sample,
-    Split,
-    Suite,
-    SuiteError,
-    SuiteSettings,
-    limited,
-    load_suite,
-    of_categories,
-    of_ids,
-    part_of,
-    read_ids,
-    settings_of,
-    split,
-)
+from draftboard.suite_choice import category_names, choose_suites
+from draftboard.suites import Part, Sample, Split, Suite
 
-__all__ = ["BASELINE", "Entry", "Plan", "make_plan", "sample_key"]
+__all__ = ["BASELINE", "Entry", "Plan", "describe", "differences", "make_plan", "sample_key"]
 
 BASELINE = "autoregressive"
 DEFAULT_MODEL = "smollm2-135m"
@@ -47,7 +33,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run before it is bound to a machine. `options` is what was asked, defaults filled in."""
+    """A run before it is bound to a machine: what was asked, defaults filled in."""
 
     model: str
     revision: str | None
@@ -103,7 +89,7 @@ def make_plan(options: RunOptions, *, where: str = "", suites: Sequence[Suite] =
     """
     problems: list[str] = []
     entries = _entries(options, problems)
-    chosen, splits = _suites(options, suites, problems)
+    chosen, splits = choose_suites(options, suites, problems)
     _check_values(options, problems)
     if problems:
         raise UserError(f"{len(problems)} problem(s) in the plan", where=where, problems=tuple(problems))
@@ -113,7 +99,7 @@ def make_plan(options: RunOptions, *, where: str = "", suites: Sequence[Suite] =
         entries=tuple(entries),
         suites=tuple(chosen),
         limit=options.limit,
-        category=_names(options.category, chosen),
+        category=category_names(options.category, chosen),
         ids=Path(options.ids).name if options.ids is not None else None,
         part=options.part or "all",
         splits=splits,
@@ -232,92 +218,6 @@ def _filled(method: Method, options: RunOptions, said: Mapping[str, Any]) -> Met
     return replace(method, **changes)
 
 
-def _suites(options: RunOptions, given: Sequence[Suite], problems: list[str]) -> tuple[list[Suite], dict[str, Split]]:
-    """Load the suites and choose of them what was asked for; splits by suite where a part was named."""
-    specs = options.suite or (() if given else ("mini",))
-    settings = SuiteSettings(shots=options.shots, qa_references=options.qa_references, seed=_or(options.seed, 0))
-    loaded: list[Suite] = list(given)
-    used: set[str] = set()
-    for spec in specs:
-        try:
-            used |= settings_of(spec)
-            loaded.append(load_suite(spec, settings))
-        except SuiteError as error:
-            problems.append(str(error))
-    if len(loaded) == len(given) + len(specs):
-        named = ", ".join([*(suite.name for suite in given), *specs])
-        problems += [f"{name}: none of the suites uses it ({named})" for name in sorted(settings.said() - used)]
-    loaded = _renamed(loaded, problems)
-    ids = _ids(options, loaded, problems)
-    found: list[Suite] = []
-    splits: dict[str, Split] = {}
-    for suite in loaded:
-        try:
-            if options.part is not None:
-                splits[suite.name] = split(suite, seed=_or(options.seed, 0))
-            found.append(_chosen(suite, loaded, options, splits.get(suite.name), ids))
-        except SuiteError as error:
-            problems.append(str(error))
-    return found, splits
-
-
-def _chosen(
-    suite: Suite, suites: Sequence[Suite], options: RunOptions, found: Split | None, ids: Sequence[str]
-) -> Suite:
-    """Return what the options leave of a suite: part, then categories, then ids, then the limit."""
-    if found is not None and options.part is not None:
-        suite = part_of(suite, options.part, found)
-    if options.category is not None:
-        # A category that only other suites have is theirs; one that none has is told by every suite.
-        elsewhere = {name for other in suites if other.name != suite.name for name in _categories(other)}
-        said = _names(options.category, suites)
-        names = [name for name in said if name in _categories(suite) or name not in elsewhere]
-        suite = of_categories(suite, names or said)
-    if ids:
-        suite = of_ids(suite, ids)
-    if options.limit is not None and options.limit >= 1:
-        suite = limited(suite, options.limit, _or(options.seed, 0))
-    return suite
-
-
-def _categories(suite: Suite) -> set[str]:
-    return {name for s in suite.samples for name in (s.domain, s.group, s.category) if name is not None}
-
-
-def _names(values: Sequence[str] | None, suites: Sequence[Suite]) -> tuple[str, ...]:
-    """Names from repeated and comma-separated values; a name that itself holds a comma is taken as a whole."""
-    known = {name for suite in suites for name in _categories(suite)}
-    parts = [name for value in values or () for name in ([value] if value in known else value.split(","))]
-    return tuple(name if name in known else name.strip() for name in parts if name.strip())
-
-
-def _ids(options: RunOptions, suites: Sequence[Suite], problems: list[str]) -> tuple[str, ...]:
-    if not options.ids:
-        return ()
-    if len(suites) > 1:
-        problems.append("ids: a list of ids needs a run over one suite; this one has " + str(len(suites)))
-        return ()
-    try:
-        return read_ids(options.ids)
-    except SuiteError as error:
-        problems.append(str(error))
-        return ()
-
-
-def _renamed(suites: Sequence[Suite], problems: list[str]) -> list[Suite]:
-    """Tell suites of one name apart by their files; what cannot be told apart is a problem."""
-    names = [suite.name for suite in suites]
-    told = [
-        replace(suite, name=f"{suite.name}({Path(suite.source).stem})") if names.count(suite.name) > 1 else suite
-        for suite in suites
-    ]
-    after = [suite.name for suite in told]
-    doubled = sorted({old for old, new in zip(names, after, strict=True) if after.count(new) > 1})
-    if doubled:
-        problems.append(f"suite {', '.join(doubled)} is named more than once; a run holds each suite once")
-    return told
-
-
 def describe(plan: Plan) -> dict[str, Any]:
     """Return the plan as plain JSON: what must be equal for a run to be resumed."""
     return {
@@ -395,12 +295,12 @@ def differences(old: dict[str, Any], new: dict[str, Any], path: str = "") -> Seq
         if isinstance(a, dict) and isinstance(b, dict):
             found += differences(a, b, f"{name}.")
         elif isinstance(a, list) and isinstance(b, list) and all(isinstance(x, dict) for x in [*a, *b]):
-            found += differences(dict(enumerate_named(a)), dict(enumerate_named(b)), f"{name}.")
+            found += differences(_by_name(a), _by_name(b), f"{name}.")
         elif a != b:
             found.append(f"{name}: the run has {a!r}, now {b!r}")
     return found
 
 
-def enumerate_named(items: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """Return (name, table) pairs of a list of tables that carry a label or a name."""
-    return [(str(item.get("label") or item.get("name") or index), item) for index, item in enumerate(items)]
+def _by_name(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Tables that carry a label or a name, by it; others by their place."""
+    return {str(item.get("label") or item.get("name") or index): item for index, item in enumerate(items)}

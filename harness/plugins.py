@@ -1,4 +1,4 @@
-"""Options that many commands share, and loading the plug-ins that one of them names."""
+"""Options that several commands share, and loading the plug-ins that one of them names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,12 +6,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-__all__ = ["AsJson", "Plugins", "load_plugins"]
+__all__ = ["TRACE_PAGES", "AsJson", "Plugins", "load_plugins"]
 
 Plugins = Annotated[
     tuple[Path, ...],
     Parameter(name="--plugin", negative=(), help="A Python file that registers methods, suites or scorers."),
 ]
+TRACE_PAGES = 200
+"""Traced samples that get a page each unless another number is asked for."""
 AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print one JSON document on stdout.")]
 
 

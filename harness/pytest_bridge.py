@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from draftboard.analysis import domain_labels
 from draftboard.benchmark_json import KEY, BenchmarkRecord
 from draftboard.errors import UserError
 from draftboard.records import Cell
 from draftboard.results import Figure
 from draftboard.run_result import MethodView, RunResult
+from draftboard.scored import domain_labels
 
 __all__ = ["conditions_of", "record_of", "record_run"]
 

@@ -133,6 +133,8 @@ def _suites(values: dict[str, Any], problems: list[str]) -> tuple[Suite, ...]:
     if names:
         values["suite"] = names
     if prompts is not None:
+        if asked:
+            problems.append("suite and prompts exclude each other: prompts are asked in place of a suite")
         given += _asking(prompts, problems)
     return tuple(given)
 

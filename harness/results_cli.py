@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from draftboard.options import Whole
-from draftboard.plugins import AsJson, Plugins, load_plugins
+from draftboard.plugins import TRACE_PAGES, AsJson, Plugins, load_plugins
 
 __all__ = ["judge", "render", "score", "show"]
 
@@ -17,7 +17,7 @@ def render(
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("site"),
     title: str = "",
-    traces: Annotated[int, Whole] = 200,
+    traces: Annotated[int, Whole] = TRACE_PAGES,
 ) -> int:
     """Render runs and results files as index.html and leaderboard.md, .tex, .json, .csv and .parquet.
 

@@ -6,7 +6,7 @@ has to have. Nothing is guessed: what a row does not say stays missing, with the
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
@@ -151,7 +151,8 @@ def _group(key: tuple[str, ...], content: _GroupRows) -> Group:
 
 
 def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) -> MethodResult:
-    stated = _stated_speedups(name, rows, arms)
+    repeats = _given_speedups(name, rows, arms.notes)
+    stated = _stated_speedups(name, rows, repeats, arms)
     results: dict[str, DomainResult] = {}
     for domain in domains:
         mine = [row for row in rows if row.domain == domain]
@@ -168,6 +169,8 @@ def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) ->
     if domains:
         pooled_one = overall.pop("speedup", None)
         overall = {**_over_domains(results, domains, stated.get(""), pooled_one), **overall}
+        if stated.keys() >= set(domains):
+            overall["speedup"] = _with_interval(overall["speedup"], [repeats[domain] for domain in domains])
     elif stated:
         overall = {"speedup": stated[""], **overall}
     alone = unpaired(rows, arms.baseline_rows)
@@ -178,12 +181,14 @@ def _method(name: str, rows: list[Row], domains: tuple[str, ...], arms: Arms) ->
     return MethodResult(method=name, domains=results, overall=overall, **about)
 
 
-def _stated_speedups(name: str, rows: list[Row], arms: Arms) -> dict[str, Figure]:
-    """Return the speedups that files state and no rows measure, by domain; "" is the overall one.
+def _stated_speedups(
+    name: str, rows: list[Row], repeats: Mapping[str, Mapping[str, Figure]], arms: Arms
+) -> dict[str, Figure]:
+    """Return the speedups that files state and no rows measure, by domain, as means of their `repeats`.
 
     Those that rows with times measure as well give way to them, which one note tells.
     """
-    given = _given_speedups(name, rows, arms.notes)
+    given = {domain: _mean_of_repeats(list(found.values())) for domain, found in repeats.items()}
     stated, told = dict(given), []
     for domain, figure in given.items():
         # An overall value stands beside rows of any domain.
@@ -198,11 +203,8 @@ def _stated_speedups(name: str, rows: list[Row], arms: Arms) -> dict[str, Figure
     return stated
 
 
-def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[str, Figure]:
-    """Return the speedups that the files state themselves, by domain; "" is the overall one.
-
-    Those of several repeats come as their mean.
-    """
+def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[str, dict[str, Figure]]:
+    """Return the speedups that the files state themselves, by domain and repeat; domain "" is the overall one."""
     given: dict[str, dict[str, Figure]] = {}
     for row in rows:
         stated = {**row.speedups, row.domain: row.speedup} if row.speedup is not None else row.speedups
@@ -211,21 +213,42 @@ def _given_speedups(name: str, rows: list[Row], notes: dict[str, None]) -> dict[
             if (repeat := row.part[-1]) in repeats:
                 notes[f"{name}: speedup stated more than once; the last one counts"] = None
             repeats[repeat] = _figure(number)
-    return {domain: _mean_of_repeats(list(repeats.values())) for domain, repeats in given.items()}
+    return given
 
 
 def _mean_of_repeats(figures: list[Figure]) -> Figure:
-    """Return the mean of repeats with Student's interval of it; the first one that has no value, if any."""
+    """Return the mean of repeats with its interval; the first one that has no value, if any."""
     without = [figure for figure in figures if figure.value is None]
     if len(figures) < 2 or without:
         return without[0] if without else figures[0]
+    values = [figure.value for figure in figures if figure.value is not None]
+    return _around(fmean(values), values)
+
+
+def _with_interval(overall: Figure, domains: Sequence[Mapping[str, Figure]]) -> Figure:
+    """Return the overall speedup with the interval that the overall values of the single repeats give.
+
+    As it is where it has no value, and unless every repeat states every domain: what was measured together belongs
+    together.
+    """
+    repeats = domains[0].keys()
+    if overall.value is None or len(repeats) < 2 or any(domain.keys() != repeats for domain in domains):
+        return overall
+    each = [
+        geometric_mean([value for domain in domains if (value := domain[repeat].value) is not None])
+        for repeat in repeats
+    ]
+    return replace(_around(overall.value, each), n=overall.n)
+
+
+def _around(value: float, repeats: Sequence[float]) -> Figure:
+    """Return a value of several repeats with Student's interval, whose width is that of their mean."""
     from scipy.stats import t
 
-    values = [figure.value for figure in figures if figure.value is not None]
-    mean, count = fmean(values), len(values)
-    half = float(t.ppf((1 + _LEVEL) / 2, count - 1)) * stdev(values) / math.sqrt(count)
-    interval = Interval(low=mean - half, high=mean + half, level=_LEVEL)
-    return Figure(value=mean, interval=interval, signature=f"mean of {count} repeats")
+    count = len(repeats)
+    half = float(t.ppf((1 + _LEVEL) / 2, count - 1)) * stdev(repeats) / math.sqrt(count)
+    interval = Interval(low=value - half, high=value + half, level=_LEVEL)
+    return Figure(value=value, interval=interval, signature=f"mean of {count} repeats")
 
 
 def _over_domains(

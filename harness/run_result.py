@@ -201,7 +201,7 @@ class MethodView:
 
     @property
     def lossless(self) -> bool:
-        """Whether the output was compared with the baseline's, in every cell, and held.
+        """Whether the output was compared with the baseline's, in every cell that was not skipped, and held.
 
         It held where all ids are equal, or differ only from places on at which the target scores both tokens within
         rounding of its best (`tie-divergent`). False also where nothing could be compared. True of the baseline.

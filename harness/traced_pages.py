@@ -4,11 +4,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from draftboard.analysis import unsplit_times
 from draftboard.errors import UserError
 from draftboard.leaderboards.text import terminal_text
 from draftboard.leaderboards.traces import TracedRun, render_traces
 from draftboard.store import is_run, read_run
+from draftboard.tables import unsplit_times
 from draftboard.traces import TRACES, read_traces
 
 __all__ = ["render_traced", "traced_run"]

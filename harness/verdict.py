@@ -6,6 +6,7 @@ reason only where the run seems to claim something, a speedup more than `_CLAIM`
 
 from typing import Any
 
+from draftboard.curves import FALL, deepest_fall
 from draftboard.records import SCHEMA
 from draftboard.results import Group
 from draftboard.statistics import ONE_ROUND
@@ -22,8 +23,6 @@ _BUSY = 1.0
 """Runnable processes beyond the run's own threads that count as foreign load."""
 _SHARE = 0.1
 """Up to this share of the cells may have met foreign load."""
-_FALL = 0.1
-"""A cost curve that falls by more with more rows was not measured on a quiet machine."""
 _SLOWED = {0x08: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware thermal", 0x80: "power brake"}
 """Bits of the driver's mask that mean lower clocks against one's will; idling and chosen limits are no reason."""
 
@@ -127,16 +126,10 @@ def _curve(run: StoredRun) -> list[str]:
     curve = run.environment.get("cost_curve")
     if not curve:
         return []
-    highest = (0.0, 0)
-    worst = (_FALL, 0, 0)
-    for rows, cost in zip(curve["rows"], curve["cost"], strict=True):
-        if highest[0] > 0 and 1 - cost / highest[0] > worst[0]:
-            worst = (1 - cost / highest[0], highest[1], rows)
-        highest = max(highest, (cost, rows))
-    fall, before, rows = worst
-    if not rows:
+    fall = deepest_fall(curve["rows"], curve["cost"])
+    if fall is None or fall.depth <= FALL:
         return []
     return [
-        f"the cost curve falls by {100 * fall:.0f} % from {before} to {rows} rows: the machine was disturbed when it "
-        "was measured"
+        f"the cost curve falls by {100 * fall.depth:.0f} % from {fall.fewer} to {fall.rows} rows: the machine was "
+        "disturbed when it was measured"
     ]

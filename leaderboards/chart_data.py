@@ -5,8 +5,9 @@ six digits, which is more than a picture shows.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from draftboard.leaderboards.positions import DEEPEST, FEW
 from draftboard.leaderboards.quality import is_leading
 from draftboard.leaderboards.ranking import headline, standings, usable, why_missing
 from draftboard.leaderboards.table import domain_figures, figures_of, format_value
@@ -15,7 +16,6 @@ from draftboard.metrics import metric
 from draftboard.results import Figure, Group, MethodResult
 
 __all__ = [
-    "FEW",
     "Chosen",
     "Record",
     "Shown",
@@ -30,14 +30,13 @@ __all__ = [
 Record = dict[str, object]
 """One point or bar."""
 
-FEW = 30
-"""Positions that fewer steps came to are drawn faint, as in the table."""
 _PARTS = ("draft", "verify", "other")
+_SHARE = "draft_share"
+"""Shares accepted have no name among the metrics; they are written as this one is."""
 _MOST_ROWS = 160
 """Points of the chart by domain; beyond that it is taller than anyone reads."""
 _MOST_LINES = 8
 _MOST_POINTS = 24
-_DEEPEST = 12
 _MOST_QUALITY = 6
 
 
@@ -66,6 +65,9 @@ class Shown:
     rows: tuple[str, ...] = ()
     """The rows of a chart that has some, first to last."""
     title: str = ""
+    """What the chart is about where that is not always the same."""
+    against: str = ""
+    """Of quality, the speedup that it is drawn against."""
     reason: str = ""
 
 
@@ -122,7 +124,7 @@ def acceptance_to_speed(group: Group) -> Shown:
     if not any(method.method != group.baseline for method, _ in both):
         others = [pair for pair in pairs if pair[0].method != group.baseline]
         return Shown(reason=_why(figure for _, tau, speedup in others for figure in (tau, speedup)))
-    return _first(both, _MOST_POINTS)
+    return _first(both)
 
 
 def acceptance_by_position(group: Group, kind: str) -> Shown:
@@ -133,10 +135,10 @@ def acceptance_by_position(group: Group, kind: str) -> Shown:
             {
                 "method": one_line(method.method),
                 "place": place,
-                **_y(figure, ""),
+                **_y(figure, _SHARE),
                 "few": figure.n is not None and figure.n < FEW,
             }
-            for place, figure in enumerate(method.positions.get(kind, ())[:_DEEPEST], start=1)
+            for place, figure in enumerate(method.positions.get(kind, ())[:DEEPEST], start=1)
             if usable(figure) is not None
         ]
         if places:
@@ -202,9 +204,9 @@ def quality_to_speed(group: Group) -> tuple[Shown, ...]:
                     point = {"method": one_line(method.method), **_x(speedup, "speedup"), **_y(quality, name)}
                     both.append((method, point))
             if len({point["y"] for _, point in both}) > 1:
-                where = "speedup there" if timed else "speedup overall"
-                title = f"{one_line(metric(name).title)}, {one_line(domain)}|{where}"
-                found.append(_first(both, _MOST_POINTS, title))
+                title = f"{one_line(metric(name).title)}, {one_line(domain)}"
+                against = "speedup there" if timed else "speedup overall"
+                found.append(replace(_first(both), title=title, against=against))
             else:
                 alike = "all methods that have both a quality and a speedup are of equal quality"
                 reasons.append(alike if len(both) > 1 else "fewer than two methods have both a quality and a speedup")
@@ -220,9 +222,10 @@ def _leading(methods: Sequence[MethodResult], domain: str) -> list[str]:
     return [name for name in quality if is_leading(name)][:1] or quality[:1]
 
 
-def _first(both: Sequence[tuple[MethodResult, Record]], most: int, title: str = "") -> Shown:
-    chosen = Chosen(methods=tuple(method for method, _ in both[:most]), of=len(both))
-    return Shown(records=tuple(record for _, record in both[:most]), chosen=chosen, title=title)
+def _first(both: Sequence[tuple[MethodResult, Record]]) -> Shown:
+    shown = both[:_MOST_POINTS]
+    chosen = Chosen(methods=tuple(method for method, _ in shown), of=len(both))
+    return Shown(records=tuple(record for _, record in shown), chosen=chosen)
 
 
 def _x(figure: Figure | None, name: str) -> Record:
@@ -237,7 +240,7 @@ def _ends(axis: str, figure: Figure | None, name: str) -> Record:
     value = usable(figure)
     if figure is None or value is None:
         return {}
-    kind = metric(name) if name else metric("draft_share")
+    kind = metric(name)
     told = format_value(value, kind)
     record: Record = {axis: _short(value)}
     interval = figure.interval

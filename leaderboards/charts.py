@@ -19,6 +19,7 @@ from draftboard.leaderboards.chart_data import (
     speed_by_domain,
     time_split,
 )
+from draftboard.leaderboards.positions import FEW
 from draftboard.leaderboards.text import one_line
 from draftboard.results import Group
 
@@ -120,7 +121,7 @@ def _position_charts(group: Group, look: _Look) -> Iterator[Chart]:
         yield _made(
             f"positions-{kind}",
             f"Acceptance by position, {kind}",
-            f"{caption} Faint: fewer than 30 steps.",
+            f"{caption} Faint: fewer than {FEW} steps.",
             "positions",
             acceptance_by_position(group, kind),
             lambda shown: _position_spec(shown, look),
@@ -129,14 +130,13 @@ def _position_charts(group: Group, look: _Look) -> Iterator[Chart]:
 
 def _quality_charts(group: Group, look: _Look) -> Iterator[Chart]:
     for number, shown in enumerate(quality_to_speed(group), start=1):
-        quality, _, speed = shown.title.rpartition("|")
         yield _made(
             f"quality-{number}",
-            f"Quality and speed: {quality}" if quality else "Quality and speed",
-            f"Against the {speed}.",
+            f"Quality and speed: {shown.title}" if shown.title else "Quality and speed",
+            f"Against the {shown.against}.",
             "quality",
             shown,
-            lambda shown: _scatter_spec(shown, look, "Speedup", shown.title.rpartition("|")[0]),
+            lambda shown: _scatter_spec(shown, look, "Speedup", shown.title),
         )
 
 

@@ -6,13 +6,13 @@ admits its own scripts and its style sheet by their hashes and nothing else.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from draftboard.leaderboards.board import acceptance_across, boards
 from draftboard.leaderboards.charts import Chart, charts
-from draftboard.leaderboards.page_scripts import chart_library, json_block, resource, source_hash
+from draftboard.leaderboards.page_scripts import chart_library, json_block, resource
+from draftboard.leaderboards.pages import render_page
 from draftboard.leaderboards.quality import quality_note
 from draftboard.leaderboards.ranking import headline, standings, usable
 from draftboard.leaderboards.runs import side_by_side
@@ -22,11 +22,9 @@ from draftboard.leaderboards.sections import (
     environment,
     flat,
     how_measured,
-    remaining_notes,
     section_titles,
 )
 from draftboard.leaderboards.table import Table, format_value
-from draftboard.leaderboards.text import html_text
 from draftboard.metrics import metric
 from draftboard.results import Group, MethodResult, Results
 
@@ -100,7 +98,6 @@ class _Section:
 
 def html(results: Results, *, generated: str = "", links: Sequence[tuple[str, str]] = ()) -> str:
     """Return the page; the same text for the same results. `links`: title and address of pages beside it."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     titles = section_titles(results)
@@ -116,18 +113,11 @@ def html(results: Results, *, generated: str = "", links: Sequence[tuple[str, st
     style = resource("style.css") + _bar_lengths()
     shown = _metrics([*(table for section in sections for table in section.tables), *across])
     behind = _metrics([table for section in sections for table in section.details])
-    environment = Environment(
-        loader=FunctionLoader(resource),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["breakable"] = _breakable
-    return environment.get_template("index.html").render(
+    return render_page(
+        "index.html",
         title=results.title,
+        style=style,
+        scripts=scripts,
         sections=sections,
         across=across,
         metrics=tuple(shown.items()),
@@ -135,27 +125,9 @@ def html(results: Results, *, generated: str = "", links: Sequence[tuple[str, st
         metric=metric,
         generated=generated,
         links=links,
-        style=Markup(style),
-        style_hash=source_hash(style),
-        scripts=[Markup(script) for script in scripts],
-        script_hashes=[source_hash(script) for script in scripts],
         chart_data=Markup(json_block(drawn)) if drawn else "",
         output_classes=_OUTPUT_CLASSES,
     )
-
-
-def _shown(value: object) -> object:
-    """Escape every value of a template but what is ours and marked so."""
-    from markupsafe import Markup
-
-    return Markup(html_text(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _breakable(text: str) -> object:
-    """Let a heading break behind slashes and underscores, where a reader would."""
-    from markupsafe import Markup
-
-    return Markup(re.sub(r"(?<=[/_])(?=\w\w)", "<wbr>", html_text(text)))
 
 
 def _bar_lengths() -> str:
@@ -181,7 +153,7 @@ def _section(index: int, title: str, group: Group) -> _Section:
         tables=tuple(table for table in tables if table.level != "detail"),
         details=tuple(table for table in tables if table.level == "detail"),
         cards=tuple(card for card in map(_card, group.methods) if card.worth_showing),
-        notes=remaining_notes(group),
+        notes=group.notes,
         banner=banner(group),
         charts=tuple(chart for chart in pictures if chart.spec is not None),
         undrawn=tuple(chart for chart in pictures if chart.spec is None),

@@ -10,7 +10,7 @@ from draftboard.leaderboards.ranking import headline, standings, usable, why_mis
 from draftboard.leaderboards.table import NOT_AVAILABLE, Cell, Column, Footnotes, Row, Table
 from draftboard.results import Figure, Group, MethodResult
 
-__all__ = ["positions_table"]
+__all__ = ["DEEPEST", "FEW", "positions_table"]
 
 _KINDS = {
     "joint": "joint: accepted to here, of the steps that drafted this far",
@@ -20,10 +20,11 @@ _KINDS = {
     "specdec_joint": "specdec_bench, joint: accepted to here, of all chunks",
     "specdec_conditional": "specdec_bench, conditional: of the chunks that came to the next shorter length",
 }
-_FEW = 30
-"""Below so many steps a figure is a survivor's."""
+FEW = 30
+"""Below so many steps a figure is a survivor's, and shown faint."""
 _SHALLOW = 8
-_DEEPEST = 12
+DEEPEST = 12
+"""Positions that are shown at most."""
 
 
 def positions_table(group: Group) -> Table | None:
@@ -34,7 +35,7 @@ def positions_table(group: Group) -> Table | None:
         for kind, figures in _positions(standing.method).items()
     ]
     deepest = max((len(figures) for _, _, figures in known), default=0)
-    shown = min(deepest, max(_supported([figures for _, _, figures in known]), _SHALLOW), _DEEPEST)
+    shown = min(deepest, max(_supported([figures for _, _, figures in known]), _SHALLOW), DEEPEST)
     if not shown:
         return None
     notes = Footnotes()
@@ -89,7 +90,7 @@ def _signatures(figures: Sequence[Figure]) -> Iterable[str]:
 def _supported(known: Sequence[Sequence[Figure]]) -> int:
     """Return the deepest position that enough steps reached in any row."""
     return max(
-        (place for figures in known for place, figure in enumerate(figures, start=1) if (figure.n or 0) >= _FEW),
+        (place for figures in known for place, figure in enumerate(figures, start=1) if (figure.n or 0) >= FEW),
         default=0,
     )
 
@@ -102,11 +103,11 @@ def _cell(figure: Figure | None, notes: Footnotes) -> Cell:
     value = usable(figure)
     if value is None:
         return Cell(text=NOT_AVAILABLE, missing=True, notes=(notes.number(why_missing(figure)),))
-    few = figure.n is not None and figure.n < _FEW
+    few = figure.n is not None and figure.n < FEW
     return Cell(
         text=f"{value:.2f}",
         value=value,
         faint=few,
         detail="" if figure.n is None else f"n={figure.n}",
-        notes=(notes.number(f"fewer than {_FEW} steps came this far: survivors of easy stretches"),) if few else (),
+        notes=(notes.number(f"fewer than {FEW} steps came this far: survivors of easy stretches"),) if few else (),
     )

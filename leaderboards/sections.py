@@ -12,11 +12,10 @@ from draftboard.leaderboards.remarks import interval_line, tie_lines
 from draftboard.leaderboards.table import group_title
 from draftboard.results import Group, Results
 
-__all__ = ["Banner", "banner", "environment", "flat", "how_measured", "remaining_notes", "section_titles"]
+__all__ = ["Banner", "banner", "environment", "flat", "how_measured", "section_titles"]
 
 _DEPTH = 4
 """Levels of nested records that are told apart by name; deeper ones are shown as JSON."""
-_VERDICT_NOTE = "not valid for claims: "
 _OUTPUTS = {
     "identical": "identical: the same tokens as the baseline",
     "text-equal": "text-equal: the same text as the baseline; tokens are not known",
@@ -40,12 +39,6 @@ def banner(group: Group) -> Banner | None:
     if group.verdict is None:
         return None
     return Banner(valid=group.verdict.valid, reasons=group.verdict.reasons)
-
-
-def remaining_notes(group: Group) -> tuple[str, ...]:
-    """Return the notes that the banner does not tell already."""
-    told = {f"{_VERDICT_NOTE}{reason}" for reason in group.verdict.reasons} if group.verdict else set()
-    return tuple(note for note in group.notes if note not in told)
 
 
 def section_titles(results: Results) -> tuple[str, ...]:

@@ -9,19 +9,15 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from draftboard.files import write_atomic
-from draftboard.leaderboards.page_scripts import resource, source_hash
-from draftboard.leaderboards.text import html_text
+from draftboard.leaderboards.page_scripts import resource
+from draftboard.leaderboards.pages import render_page
 from draftboard.leaderboards.tokens import lines_html, token_html
 from draftboard.records import Cell, SampleRecord, TracedStep, TracedTurn, TraceRecord
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 __all__ = ["FOLDER", "INDEX", "TracedRun", "Written", "render_traces"]
 
@@ -129,13 +125,14 @@ def render_traces(runs: Sequence[TracedRun], out: Path, *, limit: int) -> Writte
         return Written(paths=(), left_out=len(pages))
     names = ["", *(page.name for page in chosen), ""]
     for page, before, after in zip(chosen, names, names[2:], strict=False):
-        _write(folder / page.name, "trace.html", page=page, turns=_turns(page), before=before, after=after)
+        title = f"Trace of {page.sample.sample_id}"
+        _write(folder / page.name, "trace.html", title=title, page=page, turns=_turns(page), before=before, after=after)
     groups = [
         [(domain, list(part)) for domain, part in groupby(group, lambda page: page.sample.domain)]
         for _, group in groupby(chosen, lambda page: page.number)
     ]
     left_out = len(pages) - len(chosen)
-    _write(out / INDEX, "trace_index.html", groups=groups, left_out=left_out, total=len(pages))
+    _write(out / INDEX, "trace_index.html", title="Traces", groups=groups, left_out=left_out, total=len(pages))
     return Written(paths=(out / INDEX, *(folder / page.name for page in chosen)), left_out=left_out)
 
 
@@ -185,44 +182,10 @@ def _remove_others(folder: Path, names: set[str]) -> None:
                 path.unlink()
 
 
-def _write(path: Path, template: str, **values: Any) -> None:
-    from markupsafe import Markup
-
-    style, script = resource("style.css") + resource("trace.css"), resource("trace.js")
-    text = (
-        _templates()
-        .get_template(template)
-        .render(
-            style=Markup(style),
-            style_hash=source_hash(style),
-            script=Markup(script),
-            script_hash=source_hash(script),
-            **values,
-        )
-    )
+def _write(path: Path, template: str, *, title: str, **values: Any) -> None:
+    style = resource("style.css") + resource("trace.css")
+    text = render_page(template, title=title, style=style, scripts=[resource("trace.js")], **values)
     write_atomic(path, text.encode("utf-8", errors="replace"))
-
-
-@cache
-def _templates() -> "Environment":
-    """Every value that is not markup of ours is escaped on its way into a page."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(resource),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_escaped,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _escaped(value: object) -> object:
-    from markupsafe import Markup
-
-    return Markup(html_text(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _turns(page: _Page) -> Iterator[_Turn]:
@@ -337,7 +300,7 @@ def _rejected(step: TracedStep) -> tuple[tuple[tuple[int, tuple[_Token, ...]], .
             branch = waiting.pop()
             further = children[branch[-1]]
             waiting += [[*branch, child] for child in reversed(further)]
-            if not further and written + len(branch) <= max(_SHOWN, len(branch) * (not branches)):
+            if not further and (not branches or written + len(branch) <= _SHOWN):
                 branches.append((depth, tuple(_drafted(step, node, "rejected") for node in branch[:_SHOWN])))
                 spelled.update(branch[:_SHOWN])
                 written += len(branch)

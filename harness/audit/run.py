@@ -8,13 +8,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from draftboard.analysis import domain_labels, tie_limit
 from draftboard.audit.conclusions import Key, Place, audit_outputs, differing
 from draftboard.audit.report import Evidence, Limit, MethodAudit, Report, SamplingAudit, document
 from draftboard.errors import UserError
 from draftboard.lossless import Turn
+from draftboard.outputs import tie_limit
 from draftboard.plan import BASELINE
 from draftboard.records import Cell
+from draftboard.scored import domain_labels
 from draftboard.store import AUDIT, StoredRun, read_run, write_json
 
 if TYPE_CHECKING:

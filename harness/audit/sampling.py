@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from draftboard.analysis import tie_limit
 from draftboard.audit.fit import LEVEL, fit, holm
 from draftboard.audit.report import ModelCheck, PromptCheck, SamplingAudit, SelfCheck
 from draftboard.errors import UserError
 from draftboard.methods import Method, MethodError, build
+from draftboard.outputs import tie_limit
 
 if TYPE_CHECKING:
     import torch

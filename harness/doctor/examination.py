@@ -11,7 +11,7 @@ import psutil
 
 from draftboard.doctor.clocks import clock_signs, cuda_event_sign
 from draftboard.doctor.counters import Machine, Missing, Watch, ask, between, snapshot
-from draftboard.doctor.curve import FALL, curve_sign, deepest_fall
+from draftboard.doctor.curve import curve_sign, falls
 from draftboard.doctor.machine import cores_for, machine_signs
 from draftboard.doctor.noise import Noise, Times, estimate
 from draftboard.doctor.power import ROUNDS, Layout, detectable, recommend
@@ -108,14 +108,15 @@ def _measured(
     from draftboard.doctor.model import measure_noise
 
     device, threads = session.target.device, torch.get_num_threads()
-    quiet_signs = machine_signs(machine, environment().cpu, watches, load=load, threads=threads)
+    cuda = device.type == "cuda"
+    feeding = 1 if cuda else threads
+    quiet_signs = machine_signs(machine, environment().cpu, watches, load=load, threads=feeding, gpu=cuda)
     busy = any(sign.state == "unreliable" for sign in quiet_signs)
     before = snapshot(machine)
     say("measuring the cost curve")
     curve, again = session.measure(), None
-    fall = deepest_fall(curve)
     # On a busy machine a fall needs no second look: the curve is bent either way, and the time is better saved.
-    if fall is not None and fall.depth > FALL and not busy:
+    if falls(curve) and not busy:
         say("the curve falls: measuring it again")
         again = session.measure()
     pairs = measure_noise(session.target, curve, seconds=wish.seconds, say=say)
@@ -135,9 +136,8 @@ def _measured(
         cpu=cpu,
     )
     wanted = _recommended(wish, wall, session.plan, measured) if wall is not None else None
-    cuda = device.type == "cuda"
     signs = [
-        *machine_signs(machine, found.cpu, watches, load=load, threads=1 if cuda else threads, gpu=cuda),
+        *machine_signs(machine, found.cpu, watches, load=load, threads=feeding, gpu=cuda),
         memory,
         *clock_signs(machine.root),
         cuda_event_sign(device),

@@ -16,8 +16,8 @@ from draftboard.statistics import ONE_ROUND, Sampling
 __all__ = ["MAX_SLOWDOWN", "Quantity", "Rules", "compare"]
 
 MAX_SLOWDOWN = 0.02
-"""At 3 % noise a sample and three rounds of 40 samples, a slowdown of 5 % is then found and equal code passes, each at
-least 19 times in 20 (tests/benchmarks/test_gate_power.py)."""
+"""At 3 % noise a cell and three rounds of 48 samples, a slowdown of 5 % is then found and equal code passes, each at
+least 19 times in 20 (tests/harness/gate/test_power.py)."""
 
 Quantity = Literal["speedup", "time"]
 
@@ -227,8 +227,10 @@ def _from_cells(
 ) -> tuple[Change | None, dict[str, Change]]:
     if not rows:
         return None, {}
-    rounds = len({number for _, number, _ in rows})
-    sampling = Sampling(seed=rules.seed, rounds=rounds)
+    # Rounds are drawn by number from 0 on, and one that no cell is left of may be missing among these.
+    places = {number: place for place, number in enumerate(sorted({number for _, number, _ in rows}))}
+    rows = [(sample, places[number], parts) for sample, number, parts in rows]
+    sampling = Sampling(seed=rules.seed, rounds=len(places))
     figure = "speedup" if quantity == "speedup" else "tokens per second"
     names = list(dict.fromkeys(side.domains[sample] for sample, _, _ in rows))
 
@@ -243,7 +245,6 @@ def _from_figures(
     old: Measured, new: Measured, quantity: Quantity, rules: Rules
 ) -> tuple[Change | None, dict[str, Change]]:
     name = "speedup" if quantity == "speedup" else "tokens_per_s"
-
     found = {
         domain: stored_change(name, figures, new.domain_figures[domain], tolerance=rules.max_slowdown)
         for domain, figures in old.domain_figures.items()

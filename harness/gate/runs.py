@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from draftboard.analysis import analyse, domain_labels
+from draftboard.analysis import analyse
 from draftboard.errors import UserError
 from draftboard.gate.sides import Side, TimedTurn, board_of, measured
 from draftboard.measures import TurnFacts, facts
 from draftboard.plan import BASELINE
+from draftboard.scored import domain_labels
 from draftboard.store import StoredRun
 from draftboard.verdict import disturbances
 

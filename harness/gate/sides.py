@@ -54,7 +54,6 @@ class Measured:
     """Cells that its run was to have and does not: it was broken off."""
     output: str = ""
     """As `draftboard.results.MethodResult` has it."""
-    lossless: bool | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     """Overall."""
@@ -133,7 +132,6 @@ def measured(
         failed=sum(domain.failed for domain in method.domains.values()),
         missing=missing,
         output=method.output,
-        lossless=method.lossless,
         settings=dict(method.settings),
         figures=method.overall,
         domain_figures={name: domain.figures for name, domain in method.domains.items()},

@@ -1,6 +1,6 @@
 """The card of a publication: metadata that the hub reads, and the board that people read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from draftboard.leaderboards.markdown import markdown
@@ -14,30 +14,33 @@ __all__ = ["card"]
 _TAGS = ("draftboard", "speculative-decoding", "benchmark", "leaderboard")
 _METRICS = ("acceptance_length", "tokens_per_s")
 """What is stated of each ranked method beside the figure that ranks it."""
-_ABOUT = """## What is in this repository
+_ABOUT = {
+    "index.html": "`index.html`: the board as a page that needs no network; download and open it.",
+    "leaderboard.md": "`leaderboard.md`, `.tex`, `.csv`, `.json`: the same board for other uses.",
+    "spec-bench.md": "`spec-bench.md`: Spec-Bench's table as its own leaderboard prints it.",
+    "leaderboard.parquet": "`leaderboard.parquet`: every figure with its n, its interval, or why there is none.",
+    "data/": "`data/generations.parquet`: every answer, turn by turn, with its times and the trace of its steps.\n"
+    "  Prompts and references stay with the suites; `sample` names them.",
+    "runs/": "`runs/`: the plan, the record of the machine and the verdict of each run.",
+}
+"""What there is to say of the files whose names begin so."""
+_TABLES = {"figures": "leaderboard.parquet", "generations": "data/generations.parquet"}
 
-- `index.html`: the board as a page that needs no network; download and open it.
-- `leaderboard.md`, `leaderboard.tex`, `leaderboard.csv`, `leaderboard.json`: the same board for other uses.
-- `leaderboard.parquet`: every figure with its n, its interval, or the reason why there is none."""
-_ANSWERS = """- `data/generations.parquet`: every answer, turn by turn, with its times and the trace of its steps.
-  Prompts and references stay with the suites; `sample` names them.
-- `runs/`: the plan, the record of the machine and the verdict of each run."""
 
-
-def card(results: Results, invalid: Sequence[str], *, answers: bool, runs: Sequence[str]) -> str:
-    """Return the repository's README.md; where a run is not valid for claims, its text opens with why."""
+def card(results: Results, invalid: Sequence[str], files: Collection[str]) -> str:
+    """Return the README.md of a repository with these files; where a run is not valid, its text opens with why."""
     from huggingface_hub import DatasetCard, DatasetCardData
 
-    configs = {"figures": "leaderboard.parquet"} | ({"generations": "data/generations.parquet"} if answers else {})
     data = DatasetCardData(
         pretty_name=terminal_text(results.title),
         task_categories=["text-generation"],
         tags=list(_TAGS),
-        configs=[{"config_name": name, "data_files": file} for name, file in configs.items()],
+        configs=[{"config_name": name, "data_files": file} for name, file in _TABLES.items() if file in files],
     )
     data["model-index"] = _model_index(results)
     warning = f"**Not valid for claims.** {markdown_text(' / '.join(invalid))}\n\n" if invalid else ""
-    about = _ABOUT + (f"\n{_ANSWERS}" if runs else "")
+    told = [f"- {said}" for start, said in _ABOUT.items() if any(name.startswith(start) for name in files)]
+    about = "\n".join(["## What is in this repository", "", *told])
     return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{warning}{markdown(results)}\n{about}\n"))
 
 

@@ -66,11 +66,12 @@ def collect(source: Path, *, title: str = "", even_invalid: bool = False) -> Pub
     data = {"data/generations.parquet": generations_parquet(rows)} if rows else {}
     for name, run in found.runs.items():
         data |= _records(name, run)
+    board = _board(results)
     made = Publication(
         results=results,
-        board=_board(results),
+        board=board,
         data=data,
-        card=card(results, without_paths(found.invalid), answers=bool(rows), runs=tuple(found.runs)),
+        card=card(results, without_paths(found.invalid), [*board, *data]),
         runs=tuple(run.path for run in found.runs.values()),
     )
     refuse_secrets(_texts(made, rows))
@@ -124,14 +125,15 @@ def _read(found: _Found, name: str, path: Path) -> None:
 
 
 def _judged(group: Group, run: StoredRun) -> Group:
-    """Return the group with the verdict that stands in the run's folder; a run without one did not come to its end."""
+    """Return the group as not valid where the run's folder says so, or says nothing: then the run is unfinished."""
     if run.verdict is None:
         reasons = group.verdict.reasons if group.verdict is not None else ()
-        return replace(
-            group, verdict=Verdict(valid=False, reasons=("it has no verdict, so it is unfinished", *reasons))
-        )
-    stored = Verdict(valid=run.verdict["valid"], reasons=tuple(run.verdict["reasons"]))
-    return replace(group, verdict=stored if group.verdict is None or not stored.valid else group.verdict)
+        reasons = ("it has no verdict, so it is unfinished", *reasons)
+    elif not run.verdict["valid"]:
+        reasons = tuple(run.verdict["reasons"])
+    else:
+        return group
+    return replace(group, verdict=Verdict(valid=False, reasons=reasons))
 
 
 def _published(results: Results) -> Results:

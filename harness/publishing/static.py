@@ -8,13 +8,11 @@ from pathlib import Path
 from draftboard.errors import UserError
 from draftboard.files import write_atomic
 from draftboard.leaderboards.traces import INDEX, TracedRun, render_traces
+from draftboard.plugins import TRACE_PAGES
 from draftboard.publishing.collect import Publication, files_below
 from draftboard.publishing.redaction import refuse_secrets, without_paths
 
 __all__ = ["static_files", "write_static"]
-
-_TRACE_PAGES = 200
-"""Traced samples that have a page at most."""
 
 _README = """# A leaderboard of draftboard
 
@@ -45,7 +43,7 @@ def static_files(publication: Publication) -> dict[str, bytes]:
     traced = [_published(traced_run(path)) for path in publication.runs if (path / TRACES).is_file()]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pages = render_traces(traced, folder, limit=_TRACE_PAGES).paths if traced else ()
+        pages = render_traces(traced, folder, limit=TRACE_PAGES).paths if traced else ()
         render(publication.results, folder, links=[("Traces", INDEX)] if pages else ())
         files = files_below(folder)
     texts = [(name, content.decode("utf-8", "replace")) for name, content in files.items()]
@@ -54,13 +52,32 @@ def static_files(publication: Publication) -> dict[str, bytes]:
 
 
 def _published(run: TracedRun) -> TracedRun:
-    """Return the run with no path in its title and the keys of its samples."""
+    """Return the run with no path in any name; texts of prompts and answers stay as they are."""
     samples = [
-        replace(sample, key=without_paths(sample.key), suite=without_paths(sample.suite)) for sample in run.samples
+        replace(
+            sample,
+            key=without_paths(sample.key),
+            suite=without_paths(sample.suite),
+            sample_id=without_paths(sample.sample_id),
+            domain=without_paths(sample.domain),
+            category=without_paths(sample.category),
+        )
+        for sample in run.samples
     ]
-    cells = [replace(cell, sample=without_paths(cell.sample), reason=without_paths(cell.reason)) for cell in run.cells]
-    traces = [replace(trace, sample=without_paths(trace.sample)) for trace in run.traces]
-    return replace(run, title=without_paths(run.title), samples=samples, cells=cells, traces=traces)
+    cells = [
+        replace(
+            cell,
+            method=without_paths(cell.method),
+            sample=without_paths(cell.sample),
+            reason=without_paths(cell.reason),
+        )
+        for cell in run.cells
+    ]
+    traces = [
+        replace(trace, method=without_paths(trace.method), sample=without_paths(trace.sample)) for trace in run.traces
+    ]
+    methods, title = without_paths(run.methods), without_paths(run.title)
+    return replace(run, title=title, methods=methods, samples=samples, cells=cells, traces=traces)
 
 
 def write_static(files: Mapping[str, bytes], folder: Path) -> None:

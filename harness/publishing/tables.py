@@ -4,7 +4,7 @@ Prompts and references are not in it: they belong to the suites, whose licences 
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from draftboard.publishing.redaction import without_paths
@@ -48,8 +48,16 @@ _GENERATIONS = {
 
 
 def generations_parquet(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return the rows of `generation_rows` of one or several runs."""
-    return _parquet(rows, _GENERATIONS)
+    """Return the rows of `generation_rows`, of one or several runs, as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {_TEXT: pa.string(), _WHOLE: pa.int64(), _FRACTION: pa.float64(), _LIST: pa.list_(pa.int64())}
+    found = [{name: _fitting(row.get(name), kind) for name, kind in _GENERATIONS.items()} for row in rows]
+    schema = pa.schema([(name, kinds[kind]) for name, kind in _GENERATIONS.items()])
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(found, schema=schema), sink)
+    return sink.getvalue()
 
 
 def generation_rows(name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
@@ -81,18 +89,6 @@ def _turns(cell: Cell) -> Iterator[dict[str, Any]]:
         yield {"turn": place, **said, **steps, "tokens": turn.n_tokens}
     if not cell.turns:
         yield {"turn": None}
-
-
-def _parquet(rows: Iterable[dict[str, Any]], columns: dict[str, str]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kinds = {_TEXT: pa.string(), _WHOLE: pa.int64(), _FRACTION: pa.float64(), _LIST: pa.list_(pa.int64())}
-    found = [{name: _fitting(row.get(name), kind) for name, kind in columns.items()} for row in rows]
-    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(found, schema=schema), sink)
-    return sink.getvalue()
 
 
 def _fitting(value: Any, kind: str) -> Any:

@@ -2,6 +2,10 @@
 
 Resampling samples does not see that a machine runs slower in one hour than in the next. The noise floor does: it is
 the largest difference between two rounds of one arm (suites-and-scoring 8.4), and intervals are widened by it.
+
+`compare_arms` is the rule of a run's results on bare times, so that its power can be simulated. The gate's
+`cell_change` is another one: it has four arms (each side's method and baseline), cells that some round lacks, and the
+drift of the whole figure for a floor where results have the mean of the domains' own floors, which is wider.
 """
 
 import math

@@ -27,7 +27,8 @@ def replicates(
     """Yield what every statistic comes to on the resamples; those of one domain as soon as it is drawn.
 
     `strata`: the domain of every sample that can be drawn, whether or not a statistic has it. A statistic takes the
-    samples that it has rows of; one without any, or with a sample that no domain has, raises ValueError.
+    samples that it has rows of; one without any, or with a sample that no domain has, raises ValueError. So does a
+    round beyond those that are drawn.
     """
     members: dict[str, list[str]] = {}
     for sample in sorted(strata):
@@ -142,6 +143,8 @@ class _Table:
         drawn: Sequence[NDArray[np.bool_] | slice] = [slice(None)]
         if self.rounds is not None and statistic.rounds is not None:
             numbers = np.asarray(statistic.rounds, np.int64)[rows.inside]
+            if numbers.max() >= self.rounds.shape[1]:
+                raise ValueError(f"round {numbers.max()} of a run of {self.rounds.shape[1]} rounds")
             drawn = [np.equal(numbers, number) for number in range(self.rounds.shape[1])]
         columns = [np.asarray(column, np.float64)[rows.inside] for column in statistic.columns]
         return _Span(

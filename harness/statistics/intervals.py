@@ -20,6 +20,7 @@ __all__ = ["FEW", "Replicates", "interval_of", "p_value", "widened"]
 FEW = 30
 """Below so many samples percentiles are corrected for bias and skew (BCa)."""
 
+_NORMAL = NormalDist()
 _EQUAL = 1e-12
 """Relative difference of values that rounding alone can make."""
 _UNDEFINED = 0.05
@@ -60,7 +61,7 @@ def interval_of(found: Replicates, level: float) -> Interval | None:
 
 
 def p_value(found: Replicates, null: float, floor: float = 0.0) -> float | None:
-    """Return the two-sided p-value of `null` that goes with the percentile interval, never 0.
+    """Return the two-sided p-value of `null` that goes with the interval of `interval_of`, never 0.
 
     `floor`: the noise floor (in log scale) by which values towards `null` are moved first. None where no interval can
     be given.
@@ -74,8 +75,13 @@ def p_value(found: Replicates, null: float, floor: float = 0.0) -> float | None:
         return 1.0
     over = found.value > null
     moved = values * math.exp(-floor if over else floor) if floor else values
-    beyond = np.count_nonzero(((moved < null) if over else (moved > null)) | _same(moved, null))
-    return float(min(1.0, 2 * (1 + beyond) / (1 + len(moved))))
+    beyond = int(np.count_nonzero(((moved < null) if over else (moved > null)) | _same(moved, null)))
+    share = (1 + beyond) / (1 + len(moved))
+    if found.n < FEW:
+        below = _uncorrected(values, found, share if over else 1 - share)
+        # The least that so many resamples can tell.
+        share = max(1 / (1 + len(moved)), below if over else 1 - below)
+    return float(min(1.0, 2 * share))
 
 
 def widened(interval: Interval, floor: float) -> Interval:
@@ -106,23 +112,43 @@ def _same(values: Floats, value: float) -> NDArray[np.bool_]:
 
 def _corrected(values: Floats, found: Replicates, tail: float) -> tuple[float, float]:
     """Return the levels of BCa (Efron 1987); plain ones where the resamples say nothing of bias or skew."""
-    import numpy as np
-
-    norm = NormalDist()
-    equal = _same(values, found.value)
-    share = (np.count_nonzero((values < found.value) & ~equal) + np.count_nonzero(equal) / 2) / len(values)
-    skew = _acceleration(found.left_out)
-    if not 0 < share < 1 or skew is None:
+    known = _bias_and_skew(values, found)
+    if known is None:
         return tail, 1 - tail
-    bias = norm.inv_cdf(share)
+    bias, skew = known
     levels = []
-    for normal in (norm.inv_cdf(tail), norm.inv_cdf(1 - tail)):
+    for normal in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):
         moved = bias + normal
         bottom = 1 - skew * moved
         if bottom <= 0:
             return tail, 1 - tail
-        levels.append(norm.cdf(bias + moved / bottom))
+        levels.append(_NORMAL.cdf(bias + moved / bottom))
     return levels[0], levels[1]
+
+
+def _uncorrected(values: Floats, found: Replicates, level: float) -> float:
+    """Return the tail whose level by BCa is `level`: what `_corrected` undone comes to."""
+    known = _bias_and_skew(values, found)
+    if known is None or not 0 < level < 1:
+        return level
+    bias, skew = known
+    moved = _NORMAL.inv_cdf(level) - bias
+    bottom = 1 + skew * moved
+    if bottom <= 0:
+        return 0.0 if moved < 0 else 1.0
+    return _NORMAL.cdf(moved / bottom - bias)
+
+
+def _bias_and_skew(values: Floats, found: Replicates) -> tuple[float, float] | None:
+    """Return bias correction and acceleration; None where the resamples say nothing of one of them."""
+    import numpy as np
+
+    equal = _same(values, found.value)
+    share = (np.count_nonzero((values < found.value) & ~equal) + np.count_nonzero(equal) / 2) / len(values)
+    skew = _acceleration(found.left_out)
+    if not 0 < share < 1 or skew is None:
+        return None
+    return _NORMAL.inv_cdf(share), skew
 
 
 def _acceleration(left_out: Sequence[Floats]) -> float | None:

@@ -104,6 +104,29 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own, empty."""
+    monkeypatch.setenv("DRAFTBOARD_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model of a few weights, whole."""
+    from made_models import whole_folder
+
+    return whole_folder(tmp_path / "tiny")
+
+
+@pytest.fixture
+def gguf(tmp_path: Path) -> Path:
+    """The same model in one file."""
+    from made_models import write_gguf
+
+    return write_gguf(tmp_path / "tiny.gguf")
+
+
 QUESTIONS = [
     {"question_id": 1, "category": "qa", "turns": ["who wrote the answer"], "reference": ["the ferry"], "scorer": "qa"},
     {"question_id": 2, "category": "qa", "turns": ["when is the tide low"], "reference": ["at nine"], "scorer": "qa"},

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftboard.analysis import analyse, analyse_runs, domain_labels
+from draftboard.analysis import analyse, analyse_runs
 from draftboard.leaderboards import standings
 from draftboard.metrics import METRICS, metric
 from draftboard.records import SampleRecord, ScoreRecord
 from draftboard.results import Figure, Results
 from draftboard.results_file import document, encode, read_results
+from draftboard.scored import domain_labels
 from draftboard.scoring import Scores, Value
 from draftboard.verdict import judge
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from draftboard.analysis import analyse, tie_limit
+from draftboard.analysis import analyse
+from draftboard.outputs import tie_limit
 from draftboard.records import Divergence
 from draftboard.verdict import judge
 

@@ -15,35 +15,12 @@ from draftboard import bundled
 from draftboard import models as ours
 from draftboard.bundled import BUNDLED, Bundled, bundled_folder, is_fetched
 from draftboard.errors import UserError
-from draftboard.models import (
-    ModelRef,
-    fetch,
-    load_model,
-    load_tokenizer,
-    resolve,
-    vocabulary,
-)
+from draftboard.models import ModelRef, fetch, load_model, load_tokenizer, resolve, vocabulary
 
-from made_models import write_gguf
+from made_models import logits
 
 ALIAS = "smollm2-135m"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DRAFTBOARD_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def gguf(tmp_path: Path) -> Path:
-    return write_gguf(tmp_path / "tiny.gguf")
-
-
-def logits(model: torch.nn.Module) -> torch.Tensor:
-    with torch.no_grad():
-        found: torch.Tensor = model(torch.tensor([[1, 3, 4, 5]])).logits
-    return found
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`draftboard import` and `draftboard export`, through the command line."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,15 @@ def test_case_21(cli, tmp_path: Path):
     figures = board["groups"][0]["methods"][0]["overall"]
     assert figures["vllm_acceptance_length"]["value"] == pytest.approx(2.65)
     assert "2.65" in cli("show", tmp_path / "out").out
+
+
+def test_figures_of_several_models_are_told_apart(cli, tmp_path: Path):
+    for name in ("before", "after"):
+        page = (DATA / f"21-metrics-{name}.txt").read_text(encoding="utf-8")
+        (tmp_path / name).write_text(page + page.replace('"m"', '"other"'), encoding="utf-8")
+    told = cli("import", "counters", tmp_path / "before", tmp_path / "after", "-o", tmp_path / "out")
+    assert told.code == 0, told.err
+    assert re.findall(r"^server.*:", told.out, re.MULTILINE) == ["server (m):", "server (other):"]
 
 
 def test_imported_results_are_shown_beside_runs_but_neither_scored_nor_exported(cli, answers, tmp_path: Path):

@@ -11,25 +11,10 @@ import pytest
 
 from draftboard import hub
 from draftboard.errors import UserError
-from draftboard.models import (
-    ModelRef,
-    fingerprint,
-)
-
-from made_models import whole_folder
+from draftboard.models import ModelRef, fingerprint
 
 ALIAS = "smollm2-135m"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DRAFTBOARD_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return whole_folder(tmp_path / "tiny")
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

@@ -10,10 +10,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    T5Config,
-)
+from transformers import BertConfig, T5Config
 
 from draftboard.errors import UserError
 from draftboard.models import (
@@ -30,31 +27,10 @@ from draftboard.models import (
     vocabulary,
 )
 
-from made_models import WORDS, tiny_model, whole_folder, write_gguf
+from made_models import WORDS, logits, tiny_model
 
 ALIAS = "smollm2-135m"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DRAFTBOARD_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return whole_folder(tmp_path / "tiny")
-
-
-@pytest.fixture
-def gguf(tmp_path: Path) -> Path:
-    return write_gguf(tmp_path / "tiny.gguf")
-
-
-def logits(model: torch.nn.Module) -> torch.Tensor:
-    with torch.no_grad():
-        found: torch.Tensor = model(torch.tensor([[1, 3, 4, 5]])).logits
-    return found
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 # Naming

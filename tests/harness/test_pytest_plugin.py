@@ -122,6 +122,8 @@ def test_nearer_settings_replace_farther_ones() -> None:
         ({"prompts": []}, "prompts = []: a list of texts is expected"),
         ({"prompts": ["a", 3]}, "prompts[1] = 3"),
         ({"prompts": [[]]}, "prompts[0] = []"),
+        ({"suite": "mini", "prompts": ["a"]}, "suite and prompts exclude each other"),
+        ({"suite": [tiny_suite()], "prompts": ["a"]}, "suite and prompts exclude each other"),
         ({"suite": 3}, "suite = 3: a suite or a list of suites is expected"),
         ({"suite": ["miny"]}, "unknown suite 'miny'"),
         ({"suite": [3]}, "suite = [3]"),

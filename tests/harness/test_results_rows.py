@@ -1,5 +1,7 @@
 """Speedups that one file states and another one measures: the measured one is shown, the other one is told."""
 
+from statistics import stdev
+
 import pytest
 
 from draftboard.results_file import read_results
@@ -97,6 +99,36 @@ def test_speedups_of_several_repeats_are_a_mean_with_its_interval(tmp_path):
         tmp_path, {"method": "m", "repeat": 0, "speedup": 2.0}, {"method": "m", "repeat": 1, "speedup": None}
     )
     assert (lacking.value, lacking.interval) == (None, None)
+
+
+def by_domain(*repeats):
+    return [{"method": "samd", "repeat": i, "speedup": speedup} for i, speedup in enumerate(repeats)]
+
+
+def test_repeats_that_state_domains_give_the_overall_speedup_an_interval_too(tmp_path):
+    rows = by_domain({"qa": 2.0, "rag": 1.5}, {"qa": 2.1, "rag": 1.6}, {"qa": 1.9, "rag": 1.4})
+    found = stated(tmp_path, *rows)
+    assert found.value == pytest.approx(3**0.5)
+    # Student's t of 2 degrees at 97.5 %, and the deviation of the repeats' own overall values.
+    half = 4.302653 * stdev([3**0.5, 3.36**0.5, 2.66**0.5]) / 3**0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (found.value - half, found.value + half), rel=1e-6
+    )
+    equal = stated(tmp_path, *by_domain(*[{"qa": 2.0, "rag": 2.0}] * 3))
+    assert (equal.value, equal.interval.low, equal.interval.high) == pytest.approx((2.0, 2.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "value"),
+    [
+        ([{"qa": 2.0, "rag": 2.0}], 2.0),
+        ([{"qa": 2.0, "rag": 2.0}, {"qa": 2.0}], 2.0),
+        ([{"qa": 2.0, "rag": 2.0}, {"qa": 2.0, "rag": float("nan")}], None),
+    ],
+)
+def test_repeats_that_do_not_state_every_domain_give_no_interval(tmp_path, repeats, value):
+    found = stated(tmp_path, *by_domain(*repeats))
+    assert (found.value, found.interval) == (value, None)
 
 
 def stated(tmp_path, *rows):

@@ -151,3 +151,13 @@ def test_a_turned_table_is_filtered_by_its_columns(full, tmp_path):
     ].join(" / ");
     """
     assert probed(page, tmp_path, script) == [",eagle2", "rag · Token F1", "2"]
+
+
+def test_a_label_at_the_edge_of_a_chart_is_not_cut(full, tmp_path):
+    page = render(Results(groups=(full,)), tmp_path / "site")[0]
+    script = """
+    const chart = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    document.querySelector(".plot").append(chart);
+    document.body.dataset.seen = getComputedStyle(chart).overflow;
+    """
+    assert probed(page, tmp_path, script) == ["visible"]

@@ -3,7 +3,8 @@ from dataclasses import replace
 import altair
 import pytest
 
-from draftboard.leaderboards.charts import charts
+from draftboard.leaderboards.charts import COLOURS, charts
+from draftboard.leaderboards.page_scripts import resource
 from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult
 
 
@@ -97,6 +98,11 @@ def test_a_method_looks_the_same_in_every_chart(full):
     assert {len(found) for found in looks.values()} == {1}
     assert looks["autoregressive", "color"] == {"var(--chart-0)"}
     assert looks["eagle2", "color"] != looks["tss[pld]", "color"]
+
+
+def test_every_colour_of_a_method_is_in_the_style_sheet():
+    style = resource("style.css")
+    assert [number for number in range(COLOURS + 1) if style.count(f"--chart-{number}:") != 2] == []  # light and dark
 
 
 def test_many_methods_are_cut_and_the_caption_says_so():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from draftboard.leaderboards.sections import banner, flat, how_measured, remaining_notes, section_titles
+from draftboard.leaderboards.sections import banner, flat, how_measured, section_titles
 from draftboard.results import DomainResult, Figure, Group, Interval, MethodResult, Results, Verdict
 
 PLAIN = Group(model="m", hardware="h", suite="s")
@@ -30,14 +30,10 @@ def test_groups_are_told_apart_by_what_differs_and_then_by_number():
     assert titles(PLAIN) == ("m · s · h",)
 
 
-def test_the_banner_says_a_reason_once():
-    judged = replace(
-        PLAIN, verdict=Verdict(valid=False, reasons=("few",)), notes=("not valid for claims: few", "another")
-    )
-    assert (banner(judged).valid, banner(judged).reasons) == (False, ("few",))
-    assert remaining_notes(judged) == ("another",)
+def test_the_banner_is_the_verdict_and_is_missing_where_nobody_judged():
+    judged = banner(replace(PLAIN, verdict=Verdict(valid=False, reasons=("few",))))
+    assert (judged.valid, judged.reasons) == (False, ("few",))
     assert banner(PLAIN) is None
-    assert remaining_notes(replace(judged, verdict=None)) == judged.notes
 
 
 def test_timing_is_claimed_only_of_our_own_runs():

@@ -30,6 +30,12 @@ def tiny_model() -> LlamaForCausalLM:
     return LlamaForCausalLM(config()).eval()
 
 
+def logits(model: torch.nn.Module) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(torch.tensor([[1, 3, 4, 5]])).logits
+    return found
+
+
 def whole_folder(path: Path) -> Path:
     """A whole local model: output wider than the token table, tied head, two end tokens."""
     model = tiny_model()

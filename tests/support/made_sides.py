@@ -22,7 +22,7 @@ def side(name, methods, *, domains=None, conditions=None, baseline="autoregressi
                 label=label,
                 baseline=baseline,
                 cells=cells,
-                **{"output": "identical", "lossless": True, **of.get(label, {})},
+                **{"output": "identical", **of.get(label, {})},
             )
             for label, cells in methods.items()
         },

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from draftboard.curves import Fall, deepest_fall
 from draftboard.doctor.clocks import clock_signs, cuda_event_sign, ticks
-from draftboard.doctor.curve import Fall, curve_sign, deepest_fall
+from draftboard.doctor.curve import curve_sign, falls
 from draftboard.doctor.examination import waiting_sign
 from draftboard.doctor.model import _amount, memory_sign, size_of
 from draftboard.doctor.noise import Timing, aa_ratio, estimate, measure_pairs, noise_floor
@@ -31,7 +32,8 @@ def curve(*cost: float, one_row_s: float = 0.05) -> CostCurve:
     ],
 )
 def test_a_curve_that_falls_by_more_than_a_tenth_is_disturbed(cost, fall, state):
-    found = deepest_fall(curve(*cost))
+    found = deepest_fall(curve(*cost).rows, cost)
+    assert falls(curve(*cost)) == (state == "unreliable")
     assert (found is None) == (fall is None)
     if found is not None and fall is not None:
         assert (found.fewer, found.rows) == (fall.fewer, fall.rows)

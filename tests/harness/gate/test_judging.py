@@ -190,3 +190,21 @@ def test_a_candidate_that_was_broken_off_does_not_pass():
 def test_a_method_named_twice_is_compared_once():
     report = compare(SAME, SAME, Rules(methods=("samd", "samd")))
     assert [found.method for found in report.checks] == ["samd"]
+
+
+def test_a_round_without_cells_costs_the_others_nothing():
+    """Rounds 1 to 5, such as where all of round 0 failed, are those of 0 to 4 by another number."""
+
+    def change(first):
+        sides = []
+        for seed, slower in ((1, 0.0), (2, 0.1)):
+            made = simulated("side", seed=seed, samples=12, rounds=5, domains=2, slower=slower)
+            methods = {
+                label: {(sample, number + first): turns for (sample, number), turns in method.cells.items()}
+                for label, method in made.methods.items()
+            }
+            sides.append(side("side", methods, domains=made.domains))
+        (checked,) = (found for found in compare(*sides, Rules()).checks if found.method == "samd")
+        return checked.speed, checked.domains
+
+    assert change(1) == change(0)

@@ -87,6 +87,14 @@ def test_the_card_has_metadata_that_the_hub_reads(sent, write_run, tmp_path):
     assert card.split("---\n", 2)[2].lstrip().startswith("# My")
 
 
+def test_the_card_tells_of_the_files_that_are_there_and_of_no_others(sent, write_run, tmp_path):
+    files, _ = sent(write_run(tmp_path / "one"))
+    assert "spec-bench.md" not in files
+    about = files["README.md"].decode("utf-8").partition("## What is in this repository")[2]
+    told = [line.partition(":")[0].strip("- `").split("`")[0] for line in about.splitlines() if line.startswith("- ")]
+    assert told == ["index.html", "leaderboard.md", "leaderboard.parquet", "data/generations.parquet", "runs/"]
+
+
 def test_several_runs_stand_on_one_board(sent, write_run, tmp_path):
     for name in ("one", "two"):
         write_run(tmp_path / "runs" / name)
@@ -212,6 +220,25 @@ def test_a_folder_without_runs_is_refused(cli, tmp_path, make):
     said = cli("publish", tmp_path / "x", "--static", tmp_path / "site")
     assert said.code == 2
     assert ("holds no run" if make else "there is no such folder") in said.err
+
+
+def test_no_name_of_a_traced_run_goes_out_with_a_path():
+    from draftboard.leaderboards.traces import TracedRun
+    from draftboard.publishing.static import _published
+    from draftboard.records import Cell, SampleRecord, TraceRecord
+
+    path = "/home/someone/x"
+    sample = SampleRecord(key=path, suite=path, sample_id=path, domain=path, category=path, turns=["hi"])
+    run = TracedRun(
+        title=path,
+        methods=[path],
+        samples=[sample],
+        cells=[Cell(method=path, sample=path, status="failed", reason=path)],
+        traces=[TraceRecord(method=path, sample=path, turns=[])],
+    )
+    found = _published(run)
+    assert "someone" not in repr(found)
+    assert found.methods == [found.cells[0].method] == [found.traces[0].method] == ["x"]
 
 
 def test_a_traced_run_has_pages_of_its_answers_in_the_site_and_no_paths(run, cli, tmp_path):

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from draftboard.errors import UserError
 from draftboard.publishing.redaction import known_environment, refuse_secrets, without_paths
 
+SUPERUSER = "/root"
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -20,7 +22,10 @@ from draftboard.publishing.redaction import known_environment, refuse_secrets, w
         ("mini, jsonl@/home/someone/q.jsonl 4", "mini, jsonl@q.jsonl 4"),
         ("no file '/home/someone/a/b.bin' in /Users/other", "no file 'b.bin' in ~"),
         ("cannot read /home/someone", "cannot read ~"),
-        ("at /root/x: failed", "at x: failed"),
+        ("at /srv/models/x: failed", "at x: failed"),
+        # The home of every system's superuser, which is no folder under /home.
+        (f"at {SUPERUSER}/x: failed", "at x: failed"),
+        (f"at {SUPERUSER}: failed", "at ~: failed"),
         ("https://example.org/a/b/c", "https://example.org/a/b/c"),
         ("meta-llama/Llama-2-7b", "meta-llama/Llama-2-7b"),
         ("and/or, 1/2, spec_bench/qa", "and/or, 1/2, spec_bench/qa"),

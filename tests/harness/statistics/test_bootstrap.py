@@ -208,6 +208,12 @@ def test_unknown_samples_are_refused():
         list(replicates({"": made}, {"other": "a"}, Sampling()))
 
 
+def test_a_round_that_is_never_drawn_is_refused():
+    made = Statistic(samples=["1"] * 5, rounds=range(1, 6), columns=[[1.0] * 5, [1.0] * 5], formula=ratio())
+    with pytest.raises(ValueError, match="round 5 of a run of 5 rounds"):
+        one(made, {"1": "a"}, rounds=5)
+
+
 def test_the_p_value_goes_with_the_interval_and_its_noise():
     values = np.exp(np.random.default_rng(1).normal(0.05, 0.01, 4000))
     found = Replicates(value=math.exp(0.05), values=values, n=100, smallest=100)
@@ -216,6 +222,30 @@ def test_the_p_value_goes_with_the_interval_and_its_noise():
         interval = widened(interval_of(found, 0.95), floor)
         assert (p_value(found, 1.0, floor) < 0.05) == (interval.low > 1)
     assert p_value(Replicates(value=1.0, values=values, n=9, smallest=9), 1.0) == 1
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.05])
+@pytest.mark.parametrize("over", ["pool", "geometric"])
+def test_the_p_value_of_few_samples_goes_with_their_corrected_interval(over, floor):
+    """Of nulls on either side of each end: lengths as skewed as answers, so that percentiles would say otherwise."""
+    rng = np.random.default_rng(6)
+    lengths = rng.lognormal(0, 0.8, 12)
+    seconds = lengths ** rng.uniform(1, 1.6, 12)
+    names = [str(i) for i in range(12)]
+    made = Statistic(samples=names, columns=[seconds, lengths], formula=ratio(), over=over)
+    found = one(made, {name: "ab"[i % 2] for i, name in enumerate(names)}, resamples=4000)
+    interval = widened(interval_of(found, 0.95), floor)
+    plain = np.quantile(found.values, (0.025, 0.975)) * np.exp((-floor, floor))
+    assert max(abs(plain / (interval.low, interval.high) - 1)) > 0.02
+    for null, inside in [
+        (interval.low * 0.99, False),
+        (interval.low * 1.01, True),
+        (interval.high * 0.99, True),
+        (interval.high * 1.01, False),
+    ]:
+        assert (p_value(found, null, floor) > 0.05) == inside
+    assert p_value(found, found.value, floor) == 1
+    assert 2 / 4001 == p_value(found, 1e-9, floor) < p_value(found, 1e9, floor) < 0.02
 
 
 @pytest.mark.parametrize("n", [12, 60])
