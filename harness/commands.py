@@ -144,9 +144,11 @@ def load_results(sources: Sequence[Path], title: str = "") -> Results:
 def render_command(sources: Sequence[Path], out: Path, title: str, *, traces: int) -> int:
     """Render a leaderboard, and pages of at most `traces` samples where runs were traced."""
     from draftboard.leaderboards import missing_reasons, render
+    from draftboard.leaderboards.page_scripts import begin_chart_library
     from draftboard.leaderboards.traces import INDEX
     from draftboard.traced_pages import render_traced
 
+    begin_chart_library()
     results = load_results(sources, title)
     for reason in missing_reasons(results):
         print(f"draftboard: {terminal_text(reason)}", file=sys.stderr)

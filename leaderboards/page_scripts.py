@@ -6,11 +6,13 @@ Data goes into blocks that no browser runs, written so that no text in them can 
 import base64
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-__all__ = ["chart_library", "json_block", "resource", "source_hash"]
+__all__ = ["begin_chart_library", "chart_library", "json_block", "resource", "source_hash"]
 
 
 def resource(name: str) -> str:
@@ -21,6 +23,27 @@ def resource(name: str) -> str:
 def source_hash(text: str) -> str:
     """Return what a Content-Security-Policy calls this script or style sheet."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+_BUNDLING = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+
+
+@lru_cache(maxsize=1)
+def begin_chart_library() -> subprocess.Popen[bytes]:
+    """Start to make what `chart_library` returns, for a caller that has seconds of other work to do before.
+
+    It takes seconds as well, and a thread would gain nothing: the interpreter's lock is held all the while.
+    """
+    return subprocess.Popen([sys.executable, "-c", _BUNDLING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def _begun() -> str:
+    """Return the bundle that was begun; empty where none was, or where it came to nothing."""
+    if not begin_chart_library.cache_info().currsize:
+        return ""
+    process = begin_chart_library()
+    bundle = process.communicate()[0]
+    return "" if process.returncode else bundle.decode("utf-8")
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +57,7 @@ def chart_library() -> str:
     versions = f"Vega {vl_convert.get_vega_version()}, vega-embed {vl_convert.get_vega_embed_version()}"
     notice = f"/*! {versions} and Vega-Lite. Copyright the Vega project's authors, BSD 3-Clause License. */\n"
     # The library's own types miss that it needs no snippet.
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    bundle: str = _begun() or vl_convert.javascript_bundle()  # type: ignore[call-arg]
     bundle = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"{notice}(() => {{\n{bundle}\n}})();"
 

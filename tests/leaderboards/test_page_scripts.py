@@ -4,7 +4,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard.leaderboards.page_scripts import chart_library, json_block, source_hash
+from draftboard.leaderboards.page_scripts import begin_chart_library, chart_library, json_block, source_hash
 
 
 @given(st.text())
@@ -24,6 +24,16 @@ def test_the_library_can_stand_in_a_script_element():
     source = chart_library()
     assert not re.search(r"</script|<!--", source, flags=re.IGNORECASE)
     assert "BSD 3-Clause" in source.partition("\n")[0]
+
+
+def test_what_was_begun_early_is_the_same_library():
+    for kept in (begin_chart_library, chart_library):
+        kept.cache_clear()
+    plain = chart_library()
+    chart_library.cache_clear()
+    assert begin_chart_library() is begin_chart_library()
+    assert chart_library() == plain
+    assert begin_chart_library().returncode == 0
 
 
 def test_a_hash_is_what_a_policy_calls_a_source():
