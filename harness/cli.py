@@ -15,6 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 import draftboard
 from draftboard.audit_cli import audit
+from draftboard.check_head_cli import check_head
 from draftboard.compare_cli import compare
 from draftboard.doctor_cli import doctor
 from draftboard.errors import UserError
@@ -100,7 +101,7 @@ def demo(
 app.command(list_, name="list")
 for command in (
     *(render, show, score, judge, compare, audit, doctor),
-    *(suite, fetch, prepare, import_app, export_app, publish),
+    *(suite, fetch, prepare, import_app, export_app, publish, check_head),
 ):
     app.command(command)
 

@@ -10,7 +10,7 @@ from draftboard.plugins import AsJson
 __all__ = ["export_app", "import_app"]
 
 import_app = App(name="import", help="Read result files of other tools into a folder that show and render read.")
-export_app = App(name="export", help="Write a run as other tools write theirs, or count as they count.")
+export_app = App(name="export", help="Write a run or a head as other tools write theirs, or count as they count.")
 
 Out = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder to make; it must not exist yet.")]
 Into = Annotated[Path, Parameter(name=["--out", "-o"], help="Folder to make for the files; it must not exist yet.")]
@@ -175,3 +175,21 @@ def export_speed_py(method: Path, baseline: Path, /, *, tokenizer: str, json: As
     from draftboard.exchange import speed_py_command
 
     return speed_py_command(method, baseline, tokenizer=tokenizer, as_json=json)
+
+
+@export_app.command(name="head")
+def export_head(head: str, /, *, out: Into, model: str = "smollm2-135m", revision: str | None = None) -> int:
+    """Write an EAGLE head with the names of official files, which other engines read.
+
+    Parameters
+    ----------
+    head
+        A folder with config.json and weights of any toolkit, a Hugging Face id, or the name of a bundled head.
+    model
+        The target that the head drafts for.
+    revision
+        Branch, tag or commit of the target's Hugging Face id.
+    """
+    from draftboard.head_export import export_head_command
+
+    return export_head_command(head, out, model=model, revision=revision)

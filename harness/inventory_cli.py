@@ -10,6 +10,8 @@ from draftboard.plugins import AsJson, Plugins, load_plugins
 
 __all__ = ["fetch", "list_", "prepare", "suite"]
 
+_Repeated = Parameter(negative=(), consume_multiple=False)
+
 
 def list_(
     what: Literal["methods", "suites", "models", "metrics"], /, *, json: AsJson = False, plugin: Plugins = ()
@@ -80,30 +82,77 @@ def fetch(model: str, /, *, from_: Annotated[Path | None, Parameter(name="--from
 
 def prepare(
     name: str,
-    corpus: Annotated[tuple[Path, ...], Parameter(required=True)],
+    corpus: tuple[Path, ...] = (),
     /,
     *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])],
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     model: str = "smollm2-135m",
     revision: str | None = None,
+    prompts: Annotated[tuple[str, ...] | None, _Repeated] = None,
+    exclude: Annotated[tuple[str, ...] | None, _Repeated] = None,
+    budget: str | None = None,
+    seed: Annotated[int | None, Whole] = None,
+    max_new_tokens: Annotated[int | None, Whole] = None,
+    template: str | None = None,
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] | None = None,
+    device: str | None = None,
+    threads: Annotated[int | None, Whole] = None,
+    work: Path | None = None,
     plugin: Plugins = (),
 ) -> int:
-    """Make what a method needs beforehand: for samd, a static automaton from texts.
+    """Make what a method needs beforehand: a static automaton from texts (samd), or a trained head (eagle, eagle3).
+
+    Training goes on where it was left when the same command is given again.
 
     Parameters
     ----------
     name
         The method.
     corpus
-        Text files (one document each) or JSONL files (one document a line, in `text`, `prompt` or `turns`).
+        For samd: text files (one document each) or JSONL files (one document a line, in `text`, `prompt` or `turns`).
     out
-        Folder for the artifact.
+        Folder for the artifact [default: artifacts/MODEL-NAME].
     model
-        The target whose tokenizer reads the corpus.
+        The target.
     revision
         Branch, tag or commit of a Hugging Face id.
+    prompts
+        What the target answers for training: a file, hf://OWNER/NAME, or `generated`, our own; repeatable
+        [default: generated].
+    exclude
+        A suite that must not be trained on, NAME[@PATH]; repeatable. The bundled ones never are.
+    budget
+        How much training: answer tokens in thousands (400k), or time (90s, 10m, 2h) [default: 400k].
+    seed
+        Of prompts and training [default: 0].
+    max_new_tokens
+        Longest answer in tokens [default: 256].
+    template
+        auto (the tokenizer's chat template), vicuna, none, or a Jinja file [default: auto].
+    dtype
+        Of the target [default: auto: on a GPU what it computes fastest, on a CPU float32].
+    device
+        auto, cpu, cuda or cuda:N [default: auto].
+    threads
+        Threads that torch computes with on a CPU [default: the cores that this process may use].
+    work
+        Folder for answers, features and checkpoints; what shares it shares the answers [default: OUT.work].
     """
-    from draftboard.preparing import prepare_command
-
     load_plugins(plugin)
-    return prepare_command(name, corpus, out=out, model=model, revision=revision)
+    from draftboard.preparing import TrainingOptions, prepare_command
+
+    said = {
+        "prompts": prompts,
+        "exclude": exclude,
+        "budget": budget,
+        "seed": seed,
+        "max_new_tokens": max_new_tokens,
+        "template": template,
+        "dtype": dtype,
+        "device": device,
+        "threads": threads,
+        "work": work,
+    }
+    given = {key: value for key, value in said.items() if value is not None}
+    training = TrainingOptions(**given) if given else None  # type: ignore[arg-type]
+    return prepare_command(name, corpus, out=out, model=model, revision=revision, training=training)

@@ -1,7 +1,8 @@
-"""`draftboard prepare`: reads a corpus with the target's tokenizer and lets a method make its artifact of it."""
+"""`draftboard prepare`: lets a method make its artifact, from a corpus in the target's tokens or by training."""
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,16 +10,49 @@ from typing import Any
 
 from draftboard import __version__, models
 from draftboard.errors import UserError
-from draftboard.methods import method_class
+from draftboard.methods import Method, method_class
 from draftboard.methods.artifact import Workshop, check_free
+from draftboard.training import TrainingOptions, train
 
-__all__ = ["prepare_command", "read_documents"]
+__all__ = ["TrainingOptions", "prepare_command", "read_documents"]
 
 
-def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str, revision: str | None) -> int:
-    """Make an artifact and print where it is."""
+def prepare_command(
+    name: str,
+    corpus: Sequence[Path],
+    *,
+    out: Path | None,
+    model: str,
+    revision: str | None,
+    training: TrainingOptions | None = None,
+) -> int:
+    """Make an artifact and print where it is.
+
+    `training` is what was said for a method that is trained, None if nothing was.
+    """
     cls = method_class(name)
+    out = out or _usual_place(name, model)
+    if cls.training == "trained":
+        if corpus:
+            raise UserError(f"{name} is trained on answers of its target and takes no CORPUS", advice="Use --prompts.")
+        train(cls, out=out, model=model, revision=revision, options=training or TrainingOptions())
+    else:
+        if training is not None:
+            raise UserError(f"{name} is not trained: it takes a CORPUS, and no options of a training")
+        _from_corpus(cls, corpus, out=out, model=model, revision=revision)
+    print(out)
+    return 0
+
+
+def _usual_place(name: str, model: str) -> Path:
+    target = re.sub(r"[^\w.-]+", "-", model.rstrip("/").rpartition("/")[2]) or "model"
+    return Path("artifacts") / f"{target}-{name}"
+
+
+def _from_corpus(cls: type[Method], corpus: Sequence[Path], *, out: Path, model: str, revision: str | None) -> None:
     check_free(out)
+    if not corpus:
+        raise UserError(f"{cls.name} is made from texts, and there is no CORPUS", advice="Name text or JSONL files.")
     texts = _texts(corpus)
     if not texts:
         raise UserError("the corpus holds no text", where=", ".join(map(str, corpus)))
@@ -36,8 +70,6 @@ def prepare_command(name: str, corpus: Sequence[Path], *, out: Path, model: str,
         say=lambda text: print(text, file=sys.stderr),
     )
     cls.prepare(workshop)
-    print(out)
-    return 0
 
 
 def _texts(corpus: Sequence[Path]) -> list[str]:

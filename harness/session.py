@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from draftboard import models
 from draftboard.errors import UserError
+from draftboard.hub import find_folder
 from draftboard.methods import Binding, MethodError, Preflight, Vocabulary
 from draftboard.methods.engine.cost import CostCurve, measure_cost
 from draftboard.plan import Plan
@@ -37,6 +38,10 @@ class Reader:
     vocabulary: Vocabulary
     max_new_tokens: int
     """The run's limit of a turn."""
+    hidden: int = 0
+    """Width of the model; 0 where its configuration does not say."""
+    layers: int = 0
+    """Its decoder layers; 0 likewise."""
     stop: tuple[str, ...] = ()
     """The run's stop texts."""
 
@@ -131,6 +136,8 @@ def open_reader(plan: Plan) -> Reader:
         window=window,
         vocabulary=known,
         max_new_tokens=plan.max_new_tokens,
+        hidden=int(getattr(config.get_text_config(), "hidden_size", 0) or 0),
+        layers=int(getattr(config.get_text_config(), "num_hidden_layers", 0) or 0),
         stop=plan.stop,
     )
 
@@ -165,6 +172,9 @@ def preflight(plan: Plan, reader: Reader) -> None:
         target=plan.model,
         vocabulary=reader.vocabulary,
         vocabulary_of=lambda name: models.vocabulary(models.resolve(name)),
+        hidden=reader.hidden,
+        layers=reader.layers,
+        find_folder=find_folder,
     )
     problems: list[str] = []
     for entry in plan.entries:
@@ -224,6 +234,7 @@ class Session:
             curve=self.curve.rising(),
             load_model=self.other,
             fingerprint=self.fingerprint,
+            find_folder=find_folder,
         )
 
     def other(self, name: str) -> LanguageModel:

@@ -143,7 +143,7 @@ class TableTarget:
         self.ids = list(ids)
         first = 1 if all_logits else len(ids)
         contexts = [self.ids[:end] for end in range(first, len(ids) + 1)]
-        return self._score(contexts, hidden, [(ids[end], end) for end in range(first - 1, len(ids))])
+        return self._score(contexts, hidden, list(zip(ids, range(len(ids)), strict=True)))
 
     def forward(self, tree: TokenTree, *, gates: Gates | None = None, hidden: HiddenRequest = NONE) -> Scores:
         """Score every node behind the committed ids and its ancestors. There are no layers to bypass."""

@@ -10,9 +10,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from draftboard.methods.errors import MethodError
+
+if TYPE_CHECKING:
+    from draftboard.methods.training.workshop import Training
 
 __all__ = ["SCHEMA", "Workshop", "check_free", "read_artifact", "write_artifact"]
 
@@ -24,14 +27,16 @@ class Workshop:
     """What `Method.prepare` works with. Plain data and callables: no model is needed to test a method's algorithm."""
 
     out: Path
-    documents: Iterable[list[int]]
-    """Token ids of each document of the corpus."""
+    documents: Iterable[list[int]] = ()
+    """Token ids of each document of the corpus, for methods that are made from one."""
     vocab_size: int
     vocabulary_sha256: str
     eos_id: int
     provenance: dict[str, Any] = field(default_factory=dict)
     """Goes into `artifact.json`: target, data with hashes, versions."""
     say: Callable[[str], None] = lambda text: None
+    training: Training | None = None
+    """What methods that are trained (`Method.training` is "trained") work with; None for the others."""
 
 
 def check_free(out: Path) -> None:

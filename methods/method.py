@@ -51,6 +51,12 @@ class Preflight:
     vocabulary: Vocabulary
     vocabulary_of: Callable[[str], Vocabulary]
     """Reads another model's vocabulary by its name."""
+    hidden: int = 0
+    """Width of the target; 0 where it is not known."""
+    layers: int = 0
+    """Decoder layers of the target; 0 where they are not known."""
+    find_folder: Callable[[str], Path] | None = None
+    """Finds the folder of a head by path, bundled name or hub id, and fetches it where it has to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,8 @@ class Binding:
     """Loads another model by name as a `LanguageModel`, once a run."""
     fingerprint: str = ""
     """Of the target's weights: artifacts are bound to it."""
+    find_folder: Callable[[str], Path] | None = None
+    """Finds the folder of a head by path, bundled name or hub id, and fetches it where it has to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

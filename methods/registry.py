@@ -32,6 +32,9 @@ _BUILT_IN = {
     "token_recycling": "draftboard.methods.token_recycling",
     "samd": "draftboard.methods.samd.method",
     "sps": "draftboard.methods.sps",
+    "eagle": "draftboard.methods.eagle.method",
+    "eagle2": "draftboard.methods.eagle.method",
+    "eagle3": "draftboard.methods.eagle.method",
 }
 _GROUP = "draftboard.methods"
 _DEEPEST = 6

@@ -13,7 +13,7 @@ from draftboard.options import read_options
 from draftboard.plan import make_plan
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 def _blocks(page: Path, language: str) -> list[str]:

@@ -21,6 +21,10 @@ from draftboard.methods.errors import MethodError
 __all__ = ["LanguageModel"]
 
 
+_LOGIT_CHANGES = ("logit_scale", "logits_scaling", "final_logit_softcapping", "output_multiplier_scale")
+"""Configuration fields by which models change what their output layer gives."""
+
+
 class LanguageModel:
     """The target, and also any separate draft model. Batch size 1; holds the cache of one conversation turn."""
 
@@ -41,6 +45,32 @@ class LanguageModel:
             )
         self._cache = TreeCache(int(model.config.num_hidden_layers))
         self._switch: GateSwitch | None = None
+        self.attached: dict[Any, Any] = {}
+        """What methods made for this model and keep with it, such as heads, by keys of their own."""
+
+    @property
+    def input_embedding(self) -> Tensor:
+        """Weight [V, H] of the input embedding. Raises MethodError where the model has no plain one."""
+        return _plain_weight(self.model.get_input_embeddings(), type(self.model).__name__, "input embedding")
+
+    @property
+    def output_embedding(self) -> Tensor:
+        """Weight [V, H] whose product with the last hidden state is the logits.
+
+        Raises MethodError where there is none, or where the model does more than this product.
+        """
+        name = type(self.model).__name__
+        layer = self.model.get_output_embeddings()
+        weight = _plain_weight(layer, name, "output layer")
+        extras = [field for field in _LOGIT_CHANGES if getattr(self.config, field, None) not in (None, 1, 1.0)]
+        if getattr(layer, "bias", None) is not None:
+            extras.append("a bias")
+        if extras:
+            raise MethodError(
+                f"the logits of {name} are more than a product with its output layer ({', '.join(extras)}); "
+                "a head that borrows this layer cannot score with it"
+            )
+        return weight
 
     @property
     def length(self) -> int:
@@ -152,3 +182,10 @@ class LanguageModel:
                 raise MethodError(f"{type(self.model).__name__} has no list of decoder layers to bypass")
             self._switch = GateSwitch(layers)
         return self._switch
+
+
+def _plain_weight(layer: Any, model: str, what: str) -> Tensor:
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 2 or not weight.is_floating_point():
+        raise MethodError(f"{model} has no {what} with plain weights, which a head would share with it")
+    return weight.detach()

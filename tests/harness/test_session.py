@@ -8,9 +8,12 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from draftboard.methods import Vocabulary
+from draftboard.hub import find_folder
+from draftboard.methods import Preflight, Vocabulary
 from draftboard.models import ModelRef
-from draftboard.session import Reader
+from draftboard.options import RunOptions
+from draftboard.plan import make_plan
+from draftboard.session import Reader, Session, open_reader, preflight
 from draftboard.templates import Template
 from draftboard.testing import replay
 
@@ -48,3 +51,22 @@ def test_an_end_id_that_is_no_special_token_is_not_visible_either(reader):
 
 def test_text_is_cut_before_the_first_stop_text(reader):
     assert reader.text([3, 4, 5, 6, 7], ["nine", "leaves"]) == "the ferry"
+
+
+def test_methods_are_told_the_targets_size_and_find_heads(model, cache):
+    """Before the weights are loaded, and when they are."""
+    known: list[Preflight] = []
+
+    class Spy:
+        def preflight(self, given):
+            known.append(given)
+
+    plan = make_plan(RunOptions(model=model, suite=("mini",), dtype="float32", device="cpu"))
+    entry = replace(plan.entries[0], method=Spy())
+    opened = open_reader(plan)
+    preflight(replace(plan, entries=(entry,)), opened)
+    assert (known[0].hidden, known[0].layers) == (32, 2)
+    assert known[0].find_folder is find_folder
+    session = Session.load(plan, opened)
+    session.measure({"rows": [1], "cost": [1.0], "one_row_s": 1.0})
+    assert session.binding().find_folder is find_folder

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from saved_heads import save_heads
+from told_heads import FREE
 
 from draftboard.methods import Binding, build, method_names, parse
 from draftboard.methods.engine import GREEDY, Limits, RootOnly, Sampling, decode
@@ -19,14 +21,33 @@ SETTINGS = {
         {"auxiliary": "pld", "min_match": 2},
         {"auxiliary": {"method": "sps", "draft": "small"}, "min_match": 3, "budget": "paper"},
         {"auxiliary": "samd"},
+        {"auxiliary": {"method": "eagle", "head": "eagle"}},
+        {"auxiliary": {"method": "eagle2", "head": "eagle"}},
+        {"auxiliary": {"method": "eagle2", "head": "eagle"}, "min_match": 3, "budget": "paper"},
+        {"auxiliary": {"method": "eagle3", "head": "eagle3"}, "min_match": 2},
     ],
+    "eagle": [{"tree": "chain", "draft_length": 3, "budget": "paper"}, {"draft_vocab": 5}],
+    "eagle2": [
+        {"shape": "chain", "depth": 3, "budget": "paper"},
+        {"preset": "qwen3", "total_token": "auto", "budget": "paper", "draft_vocab": 7},
+        {"total_token": 6, "depth": 2, "top_k": 3},
+    ],
+    "eagle3": [{"preset": "library", "budget": "paper"}, {"shape": "chain"}],
     "sps": [{"length": "heuristic"}, {"drafts": "greedy", "draft_length": 9}],
+}
+
+
+EXTRA = {
+    "sps": {"draft": "small"},
+    "eagle": {"head": "eagle"},
+    "eagle2": {"head": "eagle"},
+    "eagle3": {"head": "eagle3"},
 }
 
 
 def all_methods():
     for name in method_names():
-        extra = {"draft": "small"} if name == "sps" else {}
+        extra = EXTRA.get(name, {})
         method = build({"method": name, **extra})
         yield method
         if any(hasattr(part, "budget") for part in (method, getattr(method, "auxiliary", None))):
@@ -40,13 +61,25 @@ IDS = [f"{method.notation()}-{index}" for index, method in enumerate(METHODS)]
 
 
 @pytest.fixture(scope="module")
-def small():
-    """A draft model that often agrees: the target with noise in its weights."""
+def heads(tmp_path_factory):
+    return save_heads(tmp_path_factory.mktemp("heads"), vocab=12)
+
+
+@pytest.fixture(autouse=True)
+def _free_heads(monkeypatch):
+    """Costs are measured elsewhere; here drafts must not depend on how busy the machine is."""
+    monkeypatch.setattr("draftboard.methods.eagle.bound.measure_head", lambda *args, **options: FREE)
+
+
+@pytest.fixture(scope="module")
+def small(heads):
+    """A draft model that often agrees: the target with noise in its weights. Heads are found beside it."""
     model = tiny_model(vocab_size=12, dtype="float64", window=256)
     noise = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for weight in model.model.parameters():
             weight *= 1 + 0.1 * torch.randn(weight.shape, generator=noise, dtype=weight.dtype)
+    model.attached["heads"] = heads
     return model
 
 
@@ -68,6 +101,7 @@ def run(method, model, small, prompt, limits, *, curve=FLAT, sampling=GREEDY, se
         eos_ids=limits.eos_ids,
         curve=curve,
         load_model=lambda name: small,
+        find_folder=lambda name: small.attached["heads"] / name,
     )
     generator = torch.Generator().manual_seed(seed)
     return decode(

@@ -19,6 +19,7 @@ from draftboard.methods import (
     registry,
 )
 from draftboard.methods.autoregressive import Autoregressive
+from draftboard.methods.eagle.method import Eagle, Eagle2, Eagle3
 from draftboard.methods.engine import RootOnly
 from draftboard.methods.pld import Pld
 from draftboard.methods.samd.method import Samd
@@ -31,6 +32,9 @@ BUILT_IN = {
     "token_recycling": TokenRecycling,
     "samd": Samd,
     "sps": Sps,
+    "eagle": Eagle,
+    "eagle2": Eagle2,
+    "eagle3": Eagle3,
 }
 
 PLUGIN = """

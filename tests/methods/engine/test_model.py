@@ -173,3 +173,26 @@ def test_attention_that_takes_no_tree_mask_is_refused():
 def test_soft_capped_attention_is_loaded_as_eager():
     assert attention_for(Gemma2Config()) == "eager"
     assert attention_for(LlamaConfig()) == "sdpa"
+
+
+def test_the_embeddings_are_the_models_own():
+    target = tiny_model(vocab_size=V)
+    assert target.input_embedding.shape == target.output_embedding.shape == (V, 32)
+    assert target.input_embedding.data_ptr() == target.model.model.embed_tokens.weight.data_ptr()
+    with torch.inference_mode():
+        scores = target.prefill([1, 2, 3], hidden=(2,))
+    torch.testing.assert_close(scores.hidden[2][-1] @ target.output_embedding.T, scores.logits[-1])
+
+
+def test_an_output_layer_that_is_not_all_is_refused():
+    target = tiny_model(vocab_size=V)
+    target.model.lm_head.bias = torch.nn.Parameter(torch.zeros(V))
+    with pytest.raises(MethodError, match=r"more than a product with its output layer \(a bias\)"):
+        _ = target.output_embedding
+    target = tiny_model(vocab_size=V)
+    target.config.logit_scale = 0.25
+    with pytest.raises(MethodError, match="logit_scale"):
+        _ = target.output_embedding
+    target.model.lm_head = torch.nn.Identity()
+    with pytest.raises(MethodError, match="LlamaForCausalLM has no output layer with plain weights"):
+        _ = target.output_embedding
