@@ -19,10 +19,12 @@ model: $(INSTALLED)
 demo: model
 	$(BIN)/draftboard demo
 
-# Tests of the real model skip, with a reason, where it could not be fetched.
+# Tests of the real model skip, with a reason, where it could not be fetched. Each of the processes computes with one
+# thread; make test PROCESSES=4 uses more.
+PROCESSES ?= 2
 test: $(INSTALLED)
 	-@$(BIN)/draftboard fetch smollm2-135m
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(PROCESSES)
 
 # mypy does not see an editable install with moved folders, so it is shown the packages as they are installed.
 lint: $(INSTALLED)

@@ -289,7 +289,11 @@ def test_speed(draftboard_benchmark, size):
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, model: str, shared_cache: Path) -> pytest.Pytester:
+def project(
+    pytester: pytest.Pytester, model: str, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    # The project's own pytest runs alone, even where these tests run side by side: pytest-benchmark goes by it.
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     pytester.makepyfile(test_model=TESTS.format(model=model, prompts=PROMPTS))
     return pytester
 
