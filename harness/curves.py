@@ -5,7 +5,7 @@ A curve is measured anew by every run, and on a busy machine differs from one ru
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ class KnownCurve:
     """As environment.json has it, with the name of the run it is from."""
     where: str
     measured_on: dict[str, str]
+    measured: dict[str, Any] = field(default_factory=dict)
+    """What that run's methods measured, by label; such as the cost of a head."""
 
     def check(self, here: dict[str, str]) -> None:
         """Raise UserError if it was measured on something else than `here`, by the same names."""
@@ -79,4 +81,5 @@ def known_curve(path: Path) -> KnownCurve:
             "dtype": str((run.plan.get("resolved") or {}).get("dtype") or ""),
             "hardware": str(run.environment.get("hardware") or ""),
         },
+        measured=dict(run.environment.get("measured") or {}),
     )

@@ -95,6 +95,7 @@ def run_plan(
     tasks = [task for task in _tasks(plan) if (task.entry.label, task.key, task.repeat) not in done]
     session = (load or Session.load)(plan, reader)
     session.measure(_curve(plan, session, stored))
+    session.measure_methods(_measured(plan, stored))
     if stored is None:
         prompts = prompt_hash(reader.prompt(sample, ())[0] for _, sample in plan.samples)
         described = {**describe(plan), **_resolved(session), "prompts_sha256": prompts}
@@ -128,6 +129,13 @@ def _curve(plan: Plan, session: Session, stored: StoredRun | None) -> dict[str, 
     dtype = str(session.target.dtype).removeprefix("torch.")
     plan.curve.check({"model": session.fingerprint, "dtype": dtype, "hardware": str(_machine(session)["hardware"])})
     return plan.curve.curve
+
+
+def _measured(plan: Plan, stored: StoredRun | None) -> dict[str, Any] | None:
+    """Return what methods measured in this run, or in the one whose curve was asked for."""
+    if stored is not None:
+        return stored.environment.get("measured")
+    return plan.curve.measured if plan.curve is not None else None
 
 
 def _encode(cell: Cell) -> bytes:
@@ -251,6 +259,7 @@ def _environment(session: Session) -> dict[str, Any]:
             "one_row_s": curve.one_row_s,
             **({"taken_from": known.curve["taken_from"]} if (known := session.plan.curve) else {}),
         },
+        **({"measured": session.measured} if session.measured else {}),
     }
 
 

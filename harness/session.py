@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +200,8 @@ class Session:
     target: LanguageModel
     fingerprint: str
     curve: CostCurve = field(init=False)
+    measured: dict[str, Any] = field(default_factory=dict)
+    """What methods measured, by label."""
     _others: dict[str, LanguageModel] = field(default_factory=dict)
 
     @classmethod
@@ -224,8 +226,26 @@ class Session:
             self.curve = measure_cost(self.target, prefix=min(200, max(1, self.reader.window // 2)))
         return self.curve
 
-    def binding(self) -> Binding:
-        """Return what drafters may use."""
+    def measure_methods(self, stored: Mapping[str, Any] | None = None) -> None:
+        """Let every method load what it needs and measure; what the run, or another one, has of it already stands.
+
+        Raises UserError with all methods that cannot.
+        """
+        known = stored or {}
+        problems: list[str] = []
+        for entry in self.plan.entries:
+            try:
+                found = entry.method.measure(self.binding())
+            except (MethodError, UserError) as error:
+                problems.append(f"{entry.label}: {error}")
+                continue
+            if found:
+                self.measured[entry.label] = known.get(entry.label, found)
+        if problems:
+            raise UserError(f"{len(problems)} method(s) cannot run with {self.plan.model}", problems=tuple(problems))
+
+    def binding(self, label: str = "") -> Binding:
+        """Return what drafters may use: those of the method `label`."""
         return Binding(
             target=self.target,
             vocab_size=len(self.reader.vocabulary.tokens),
@@ -235,6 +255,7 @@ class Session:
             load_model=self.other,
             fingerprint=self.fingerprint,
             find_folder=find_folder,
+            measured=self.measured.get(label, {}),
         )
 
     def other(self, name: str) -> LanguageModel:

@@ -226,7 +226,7 @@ class Worker:
         generator.manual_seed(_seed(plan.seed, task.key, index, task.repeat))
         stop = _stop_rule(session.reader, session.reader.stops(task.sample))
         limits = Limits(max_new_tokens=budget, eos_ids=session.reader.eos_ids, stop=stop)
-        drafter = task.entry.method.drafter(session.binding())
+        drafter = task.entry.method.drafter(session.binding(task.entry.label))
         return decode(
             session.target,
             drafter,

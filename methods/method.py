@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -77,6 +77,8 @@ class Binding:
     """Of the target's weights: artifacts are bound to it."""
     find_folder: Callable[[str], Path] | None = None
     """Finds the folder of a head by path, bundled name or hub id, and fetches it where it has to."""
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    """What the method's `measure` returned when the run began; empty where it was not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,15 @@ class Method(ABC):
 
     def preflight(self, known: Preflight) -> None:  # noqa: B027 - an optional step
         """Raise MethodError if this method cannot run with that target; nothing has been loaded yet."""
+
+    def measure(self, binding: Binding) -> dict[str, Any]:
+        """Load what the method needs, and return what it measures of this machine, as plain JSON.
+
+        Asked once, when a run begins. The run keeps the answer, and every drafter finds it in `Binding.measured`, after
+        a resume too, so that drafts do not depend on when a machine was measured. Raises MethodError for what cannot be
+        loaded: told before the first cell.
+        """
+        return {}
 
     @classmethod
     def prepare(cls, workshop: Workshop) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def _prompt(label: str, method: Method, session: Session, sampling: Sampling, on
     for _ in range(draws):
         made = decode(
             target,
-            method.drafter(session.binding()),
+            method.drafter(session.binding(label)),
             one.text,
             limits=Limits(max_new_tokens=_NEW),
             sampling=sampling,

@@ -56,12 +56,21 @@ class _Headed(Method):
 
         check_head_fits(self._wanted(), known)
 
+    def measure(self, binding: Binding) -> dict[str, Any]:
+        """Load the head; return what its forwards cost, where drafts are sized to it."""
+        bound = self._bound(binding)
+        return bound.cost(binding.vocab_size).document() if self._sized() else {}
+
     @classmethod
     def prepare(cls, workshop: Workshop) -> dict[str, Any]:
         """Train a head for the workshop's target."""
         from draftboard.methods.eagle.prepare import prepare_head
 
         return prepare_head(workshop, cls.kind)
+
+    def _sized(self) -> bool:
+        """Whether drafts are sized to what things cost."""
+        return self.budget == "auto"
 
     def _check(self) -> None:
         if not self.head or self.draft_vocab < 0:
@@ -81,9 +90,10 @@ class _Headed(Method):
 
 
 def _sizer(bound: BoundHead, binding: Binding, *, width: int, nodes: int) -> Sizer:
-    from draftboard.methods.eagle.sizing import Sizer
+    from draftboard.methods.eagle.sizing import HeadCost, Sizer
 
-    return Sizer(cost=bound.cost(binding.vocab_size), curve=binding.curve, width=width, nodes=nodes)
+    cost = HeadCost.read(binding.measured) if binding.measured else bound.cost(binding.vocab_size)
+    return Sizer(cost=cost, curve=binding.curve, width=width, nodes=nodes)
 
 
 @register("eagle")
@@ -112,8 +122,7 @@ class Eagle(_Headed):
 
         bound = self._bound(binding)
         tree = self._tree()
-        auto = self.budget == "auto"
-        sizer = _sizer(bound, binding, width=max(tree.widths()), nodes=len(tree) - 1) if auto else None
+        sizer = _sizer(bound, binding, width=max(tree.widths()), nodes=len(tree) - 1) if self._sized() else None
         pairs = Pairs(bound.head, vocab_size=binding.vocab_size)
         return StaticDrafter(pairs, sizer, tree, logit_width=binding.logit_width)
 
@@ -177,11 +186,13 @@ class _Dynamic(_Headed):
         bound = self._bound(binding)
         total, depth, top_k = self.sizes()
         nodes = MAX_NODES if total == "auto" else total - 1
-        fixed = self.budget == "paper"
-        plain = fixed and total != "auto"
-        sizer = None if plain else _sizer(bound, binding, width=top_k, nodes=nodes)
+        sizer = _sizer(bound, binding, width=top_k, nodes=nodes) if self._sized() else None
         pairs = Pairs(bound.head, vocab_size=binding.vocab_size)
+        fixed = self.budget == "paper"
         return DynamicDrafter(pairs, sizer, levels=depth, width=top_k, nodes=nodes, fixed=fixed)
+
+    def _sized(self) -> bool:
+        return self.budget == "auto" or self.sizes()[0] == "auto"
 
 
 @register("eagle2")

@@ -60,6 +60,20 @@ class HeadCost:
     level: CostCurve
     """Over n nodes, ranking behind each."""
 
+    def document(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        curves = {"head_root": self.root, "head_level": self.level}
+        return {name: {"rows": list(curve.rows), "cost": list(curve.cost)} for name, curve in curves.items()}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> HeadCost:
+        """Return what `document` wrote."""
+        root, level = (
+            CostCurve(rows=tuple(curve["rows"]), cost=tuple(curve["cost"]))
+            for curve in (document["head_root"], document["head_level"])
+        )
+        return cls(root=root, level=level)
+
 
 def fastest(
     contenders: Mapping[Any, Callable[[], object]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -69,6 +69,11 @@ class Samd(Method):
 
             check_corpus(self.static, known.vocabulary.sha256, known.target)
 
+    def measure(self, binding: Binding) -> dict[str, Any]:
+        """Let the auxiliary measure."""
+        found = self.auxiliary.measure(binding) if self.auxiliary is not None else {}
+        return {"auxiliary": found} if found else {}
+
     @classmethod
     def prepare(cls, workshop: Workshop) -> dict[str, Any]:
         """Make a static automaton of the corpus."""
@@ -78,7 +83,8 @@ class Samd(Method):
 
     def drafter(self, binding: Binding) -> Drafter:
         """Return a drafter with an empty dynamic automaton."""
-        inner = self.auxiliary.drafter(binding) if self.auxiliary else None
+        within = replace(binding, measured=binding.measured.get("auxiliary", {}))
+        inner = self.auxiliary.drafter(within) if self.auxiliary else None
         corpus = None
         if self.static is not None:
             from draftboard.methods.samd.artifact import load_corpus

@@ -4,12 +4,15 @@ from saved_heads import head_config, random_head, save_heads
 from told_heads import FREE
 
 from draftboard.methods import Binding, MethodError, Preflight, Vocabulary, build, parse
+from draftboard.methods.eagle import bound
 from draftboard.methods.eagle.bound import bound_head, measure_head
 from draftboard.methods.eagle.drafter import Pairs
 from draftboard.methods.eagle.method import PRESETS, Eagle2, Eagle3
+from draftboard.methods.eagle.sizing import HeadCost
 from draftboard.methods.engine import GREEDY, Limits, Sampling, decode
 from draftboard.methods.engine.cache import TreeCache
 from draftboard.methods.engine.cost import CostCurve
+from draftboard.methods.samd.method import Samd
 from draftboard.testing import FakeClock, RandomDrafter, TableTarget, tiny_model
 
 V = 12
@@ -277,3 +280,29 @@ def test_an_automatic_size_follows_the_curve(model, bind, monkeypatch):
         )
         sizes[name] = sum(found.trace.nodes) / len(found.trace)
     assert sizes["flat"] > sizes["mild"] > sizes["steep"]
+
+
+@pytest.mark.parametrize("name", ["eagle", "eagle2", "eagle3"])
+def test_what_a_head_costs_is_measured_once_a_run_and_given_back(name, bind, model, monkeypatch):
+    made = method(name)
+    found = made.measure(bind(model))
+    assert set(found) == {"head_root", "head_level"}
+    assert HeadCost.read(found).document() == found
+    assert method(name, budget="paper").measure(bind(model)) == {}
+    wrapped = Samd(auxiliary=made)
+    assert wrapped.measure(bind(model)) == {"auxiliary": found}
+
+    def never(*_, **__):
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(bound, "measure_head", never)
+    other = tiny_model(vocab_size=V, dtype="float64", window=256)
+    for drafting, known in ((made, found), (wrapped, {"auxiliary": found})):
+        drafter = drafting.drafter(bind(other, measured=known))
+        assert len(decode(other, drafter, PROMPT, limits=Limits(max_new_tokens=6)).token_ids) == 6
+
+
+def test_a_head_that_cannot_be_loaded_is_told_when_the_run_begins(bind, model, tmp_path):
+    for made in (method("eagle2", budget="paper"), Samd(auxiliary=method("eagle2"))):
+        with pytest.raises(MethodError, match="no folder"):
+            made.measure(bind(model, find_folder=lambda name: tmp_path / name))
