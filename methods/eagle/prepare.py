@@ -48,7 +48,6 @@ _GRAIN = 256
 _ANSWERING = 0.55
 """Share of a budget of time that goes into answers; what reading them leaves goes into training."""
 _FEWEST_STEPS = 20
-_MOST_TOKENS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
     effort = training.effort
     folder = training.answers(
         model,
-        tokens=effort.tokens or _MOST_TOKENS,
+        tokens=effort.tokens,
         seconds=None if effort.seconds is None else effort.seconds * _ANSWERING,
     )
     texts = _texts(folder, effort.tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from draftboard.methods.errors import MethodError
@@ -52,25 +53,32 @@ class Training:
     advance: Callable[[str, float, float, str], None] = lambda stage, done, total, note: None
     """Shows progress: name of the stage, how much of how much is done, and a few words beside it."""
 
-    def answers(self, model: Any, *, tokens: int, seconds: float | None = None) -> Path:
+    def answers(self, model: Any, *, tokens: int | None, seconds: float | None = None) -> Path:
         """Write the target's answers, or go on with them; return their folder.
 
-        Ends at `tokens` answer tokens, after `seconds`, or with the prompts. What it will take is said as soon as the
-        speed of this machine is known. Raises MethodError as `write_answers` does, and if nothing was written.
+        Ends at `tokens` answer tokens, after `seconds` (one of them is given), or with the prompts. What it will take
+        is said as soon as the speed of this machine is known. Raises MethodError as `write_answers` does, and if
+        nothing was written.
         """
         folder = self.workplace / "answers"
-        told = False
+        told, began = False, monotonic()
+        wanted = _NO_END if tokens is None else tokens
 
         def show(progress: Progress) -> None:
             nonlocal told
             if not told and progress.steps >= _SPEED_KNOWN:
                 told = True
-                left = min(progress.left_s, seconds if seconds is not None else progress.left_s)
+                left = progress.left_s if seconds is None else seconds
+                more = max(0, wanted - progress.tokens) if seconds is None else round(progress.rate * seconds)
                 self.say(
                     f"answers of {self.target}: {progress.rate:.0f} tokens a second, "
-                    f"about {max(1, round(left / 60))} min for {max(0, tokens - progress.tokens):,} more at most"
+                    f"about {max(1, round(left / 60))} min for {more:,} more"
                 )
-            self.advance("answers", progress.tokens, tokens, f"{progress.rate:.0f} tokens/s")
+            note = f"{progress.tokens:,} tokens, {progress.rate:.0f} tokens/s"
+            if seconds is None:
+                self.advance("answers", progress.tokens, wanted, note)
+            else:
+                self.advance("answers", monotonic() - began, seconds, note)
 
         end = write_answers(
             folder,
@@ -78,7 +86,7 @@ class Training:
             self.text,
             self.prompts,
             writing=self.writing,
-            tokens=tokens,
+            tokens=wanted,
             seconds=seconds,
             provenance=self.provenance,
             banned=self.banned,
@@ -89,5 +97,6 @@ class Training:
         return folder
 
 
+_NO_END = 1 << 40
 _SPEED_KNOWN = 16
 """Steps of the batch after which its speed is told."""

@@ -31,7 +31,7 @@ class Learner(Method):
     def prepare(cls, workshop):
         training = workshop.training
         effort = training.effort
-        folder = training.answers(training.load_model(), tokens=effort.tokens or 10**9, seconds=effort.seconds)
+        folder = training.answers(training.load_model(), tokens=effort.tokens, seconds=effort.seconds)
         record = {"kind": "learned", "lines": len((folder / "answers.jsonl").read_text().splitlines())}
         write_artifact(workshop.out, {**record, **workshop.provenance}, lambda folder: None)
         return record

@@ -30,7 +30,7 @@ def encode(turns, answers):
     return [3, *[6 + len(word) % 18 for word in " ".join(turns).split()]]
 
 
-def workshop(folder, target, *, effort=TOKENS, say=lambda text: None, training=True):
+def workshop(folder, target, *, effort=TOKENS, say=lambda text: None, advance=lambda *_: None, training=True):
     side = TextSide(encode=encode, decode=lambda ids: " ".join(map(str, ids)), eos_ids={EOS})
     words = ["a" * (1 + place * 7 % 19) for place in range(300)]
     prompts = Given([[" ".join(words[place : place + 3 + place % 4])] for place in range(260)], {"files": []})
@@ -51,6 +51,7 @@ def workshop(folder, target, *, effort=TOKENS, say=lambda text: None, training=T
             workplace=folder / "head.work",
             provenance={"target": "toy"},
             say=say,
+            advance=advance,
         )
         if training
         else None,
@@ -112,7 +113,12 @@ def test_heads_that_share_a_folder_share_answers_and_states(tmp_path, target, mo
 
 def test_a_budget_of_time_ends_answers_and_training(tmp_path, target, monkeypatch):
     monkeypatch.setattr(module, "_FEWEST_STEPS", 3)
-    record = prepare_head(workshop(tmp_path, target, effort=Effort(seconds=8.0)), "eagle")
+    shown = []
+    told = workshop(tmp_path, target, effort=Effort(seconds=8.0), advance=lambda *row: shown.append(row))
+    record = prepare_head(told, "eagle")
+    answering = [(done, total) for stage, done, total, _ in shown if stage == "answers"]
+    assert answering
+    assert all(0 <= done <= total + 1 and total < 8 for done, total in answering)
     whole = module.COURSES["eagle"].epochs
     assert record["training"]["steps"] >= 3
     assert record["training"]["course"]["epochs"] <= whole
