@@ -33,18 +33,11 @@ class Timed(Method):
 """
 
 
-@pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    # A method is registered once a process.
-    path = tmp_path_factory.mktemp("plugin") / "timed.py"
+@pytest.fixture
+def plugin(tmp_path, fresh_registry):
+    path = tmp_path / "timed.py"
     path.write_text(METHOD)
     return path
-
-
-@pytest.fixture
-def plugin(module):
-    module.with_name("seen.txt").unlink(missing_ok=True)
-    return module
 
 
 def measured(folder):
