@@ -99,7 +99,7 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
         "training": {
             "texts": len(features),
             "answer_tokens": sum(features.generated),
-            "answers": _meta(folder),
+            "answers": _read(folder / "meta.json"),
             "vocabulary_covers": round(_covered(counts, head.target_ids), 5),
             "course": asdict(course),
             "steps": made.steps,
@@ -195,7 +195,7 @@ def _folder(training: Training, kind: Kind, wanted: tuple[int, ...]) -> tuple[Pa
     """Return where the states are or shall be, and which: those of another kind of head serve as well if they hold the
     wanted ones, the last of them last."""
     for other in sorted(training.workplace.glob("features-*/index.json")):
-        found = tuple(json.loads(other.read_text(encoding="utf-8")).get("taps", ()))
+        found = tuple(_read(other).get("taps", ()))
         if set(wanted) <= set(found) and found[-1] == wanted[-1]:
             return other.parent, found
     return training.workplace / f"features-{kind}", wanted
@@ -220,7 +220,10 @@ def _settle(
     """Decide how long to train and over which vocabulary, or keep what an earlier sitting decided; say the cost."""
     path = training.workplace / f"settled-{sizes.kind}.json"
     if path.exists():
-        found = _Settled(**json.loads(path.read_text(encoding="utf-8")))
+        try:
+            found = _Settled(**_read(path))
+        except TypeError as error:
+            raise MethodError(f"{path} cannot be used ({error}): delete it, and it is decided anew") from error
         if found.texts == len(features):
             return found
     ids = vocabulary_for(counts, always=sorted(training.text.eos_ids))
@@ -287,8 +290,13 @@ def _train(
     )
 
 
-def _meta(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MethodError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise MethodError(f"{path} cannot be used: it holds no object")
     return found
 
 

@@ -14,7 +14,7 @@ from draftboard.methods.eagle.batches import Batches, read_batch
 from draftboard.methods.eagle.config import HeadConfig
 from draftboard.methods.eagle.heads import Head, make_head
 from draftboard.methods.eagle.losses import Aims, Lesson, accepted, walk
-from draftboard.methods.training.loop import Recipe, Trained, train
+from draftboard.methods.training.loop import Precision, Recipe, Trained, train
 from draftboard.methods.training.shards import Features
 
 __all__ = ["CHAIN", "Course", "acceptance", "fresh_head", "split_texts", "train_head"]
@@ -37,7 +37,7 @@ class Course:
     batch_tokens: int
     aims: Aims
     seed: int = 0
-    precision: str = "no"
+    precision: Precision = "no"
     evaluate_every: int = 200
     evaluate_texts: int = 64
     """Held-out texts that are judged while training; all of them at the end."""
@@ -81,7 +81,7 @@ def train_head(
         steps=max(1, round(course.epochs * batches.per_epoch)),
         rate=course.rate,
         seed=course.seed,
-        precision=course.precision,  # type: ignore[arg-type]
+        precision=course.precision,
         evaluate_every=course.evaluate_every,
         save_every=course.evaluate_every,
     )

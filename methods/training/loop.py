@@ -21,7 +21,10 @@ from draftboard.methods.errors import MethodError
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["Recipe", "Trained", "train"]
+__all__ = ["Precision", "Recipe", "Trained", "train"]
+
+Precision = Literal["no", "bf16", "fp16"]
+"""accelerate's mixed precision."""
 
 Item = TypeVar("Item")
 _STATE = "training.json"
@@ -42,8 +45,7 @@ class Recipe:
     clip: float = 0.5
     """Largest norm of the gradient."""
     seed: int = 0
-    precision: Literal["no", "bf16", "fp16"] = "no"
-    """accelerate's mixed precision."""
+    precision: Precision = "no"
     evaluate_every: int = 200
     save_every: int = 200
 

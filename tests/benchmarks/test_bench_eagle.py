@@ -7,14 +7,13 @@ head's cost. Costs are declared such that drafting pays, and nothing is learned,
 Nothing is asserted of a time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter_ns
 
 import pytest
 import torch
 
-from draftboard import models
 from draftboard.methods import Binding, build
 from draftboard.methods.eagle.bound import BoundHead
 from draftboard.methods.eagle.config import HeadConfig
@@ -28,17 +27,6 @@ pytestmark = [pytest.mark.model, pytest.mark.benchmark(group="eagle")]
 TOKENS = 12
 GENTLE = CostCurve(rows=(1, 64), cost=(1.0, 2.0))
 CHEAP = HeadCost(root=CostCurve(rows=(1, 64), cost=(0.01, 0.02)), level=CostCurve(rows=(1, 64), cost=(0.01, 0.02)))
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[LanguageModel]:
-    """The bundled model on one thread."""
-    if not models.is_fetched("smollm2-135m"):
-        pytest.skip("the bundled model is not in the cache: draftboard fetch smollm2-135m")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield LanguageModel(models.load_model(models.resolve("smollm2-135m"), dtype="float32", device="cpu"))
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ Contenders take turns within one process and are compared in process CPU time, b
 Figures are in `extra_info`; nothing is asserted of a time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter_ns, process_time
 
@@ -24,17 +24,6 @@ pytestmark = [pytest.mark.model, pytest.mark.benchmark(group="engine")]
 
 TOKENS = 48
 ROUNDS = 2
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[LanguageModel]:
-    """The bundled model on one thread: with several, waiting threads count as CPU time."""
-    if not models.is_fetched("smollm2-135m"):
-        pytest.skip("the bundled model is not in the cache: draftboard fetch smollm2-135m")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield LanguageModel(models.load_model(models.resolve("smollm2-135m"), dtype="float32", device="cpu"))
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

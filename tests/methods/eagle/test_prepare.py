@@ -134,6 +134,15 @@ def test_what_cannot_be_prepared_is_told(tmp_path, target):
         prepare_head(workshop(tmp_path, target), "eagle")
 
 
+@pytest.mark.parametrize("damage", ["{", "[1]", '{"texts": 1}'])
+def test_a_damaged_note_in_the_work_folder_is_named(tmp_path, target, damage):
+    shop = workshop(tmp_path, target)
+    shop.training.workplace.mkdir()
+    (shop.training.workplace / "settled-eagle.json").write_text(damage)
+    with pytest.raises(MethodError, match=r"settled-eagle.json cannot be"):
+        prepare_head(shop, "eagle")
+
+
 def test_a_head_has_the_shape_of_its_target_s_layers(target):
     found = head_config("eagle3", target.model.config, draft_vocab=10)
     assert (found.hidden, found.heads, found.kv_heads, found.head_dim, found.intermediate) == (32, 4, 2, 8, 48)
