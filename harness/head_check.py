@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -22,7 +22,6 @@ from draftboard.suites import Sample
 if TYPE_CHECKING:
     from draftboard.methods.eagle.check import BaseCheck, HeadCheck
     from draftboard.methods.eagle.config import HeadConfig
-    from draftboard.methods.eagle.heads import Head
 
 __all__ = ["HeadReport", "console_text", "document", "examine_head"]
 
@@ -81,9 +80,7 @@ def examine_head(name: str, options: RunOptions, *, text: Path | None, tokens: i
     session = Session.load(plan, reader)
     target = session.target
     notices: list[str] = []
-    fitted = TargetShape(
-        name=plan.model, hidden=shape.hidden, vocab=shape.vocab, layers=shape.layers, fingerprint=session.fingerprint
-    )
+    fitted = replace(shape, fingerprint=session.fingerprint)
     head = load_head(
         folder, target=fitted, dtype=target.dtype, say=notices.append, embedding=target.input_embedding
     ).to(target.device)
@@ -101,14 +98,10 @@ def examine_head(name: str, options: RunOptions, *, text: Path | None, tokens: i
         dtype=str(target.dtype).removeprefix("torch."),
         text=used.about,
         config=head.config,
-        drafts=_drafts(head),
+        drafts=len(head.target_ids),
         found=found,
         notices=tuple(notices),
     )
-
-
-def _drafts(head: Head) -> int:
-    return len(head.target_ids)
 
 
 def _target_base(config: Any) -> float | None:
