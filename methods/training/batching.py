@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from draftboard.methods.errors import MethodError
+from draftboard.methods.training.row_attention import rows_apart
 
 __all__ = ["BatchWriter", "Row"]
 
@@ -185,7 +186,8 @@ class BatchWriter:
         cache.lengths = lengths
         cache.width = max(self._lengths) + 1
         mask = torch.arange(cache.width, device=self._device) <= lengths[:, None]
-        logits = self._forward(ids, self._mask(mask[:, None, None]), lengths[:, None])
+        with rows_apart(self._model):
+            logits = self._forward(ids, self._mask(mask[:, None, None]), lengths[:, None])
         best = logits.argmax(-1).tolist()
         for index, row in enumerate(self._rows):
             self._take(row, logits[index], best[index])
