@@ -29,8 +29,13 @@ def test_each_row_sees_its_own_columns(heads, key_heads):
 
 def test_a_model_attends_as_before_when_the_block_ends_by_an_error():
     model = tiny_model()
+
+    def fail():
+        with rows_apart(model):
+            assert model.config._attn_implementation == "draftboard_rows"
+            raise KeyError
+
     assert model.config._attn_implementation == "sdpa"
-    with pytest.raises(KeyError), rows_apart(model):
-        assert model.config._attn_implementation != "sdpa"
-        raise KeyError
+    with pytest.raises(KeyError):
+        fail()
     assert model.config._attn_implementation == "sdpa"
