@@ -63,8 +63,10 @@ def read_batch(features: Features, texts: Sequence[int], taps: Sequence[int]) ->
     read = [features.read(text) for text in texts]
     longest = max(len(ids) for ids, _, _ in read)
     ids = torch.zeros(len(read), longest, dtype=torch.int64)
-    loss = torch.zeros(len(read), longest, dtype=torch.bool)
+    loss, present = torch.zeros(2, len(read), longest, dtype=torch.bool)
     states = read[0][2].new_zeros(len(read), longest, *read[0][2].shape[1:])
     for row, (text, marks, found) in enumerate(read):
+        present[row, : len(text)] = True
         ids[row, : len(text)], loss[row, : len(text)], states[row, : len(text)] = text, marks, found
-    return Batch(ids=ids, loss=loss, states=tuple(states[:, :, tap] for tap in taps), last=states[:, :, -1])
+    taken = tuple(states[:, :, tap] for tap in taps)
+    return Batch(ids=ids, loss=loss, present=present, states=taken, last=states[:, :, -1])

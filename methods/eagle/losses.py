@@ -27,6 +27,8 @@ class Batch:
     """int64 [B, L]."""
     loss: Tensor
     """Bool [B, L]: which tokens the target wrote; False for padding."""
+    present: Tensor
+    """Bool [B, L]: False for padding alone."""
     states: tuple[Tensor, ...]
     """What `Head.feature` takes: one [B, L, Ht] for every tap."""
     last: Tensor
@@ -35,7 +37,8 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """Return it on that device."""
         states = tuple(state.to(device) for state in self.states)
-        return Batch(ids=self.ids.to(device), loss=self.loss.to(device), states=states, last=self.last.to(device))
+        ids, loss, present = (part.to(device) for part in (self.ids, self.loss, self.present))
+        return Batch(ids=ids, loss=loss, present=present, states=states, last=self.last.to(device))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,9 @@ class Aims:
     """Of cross-entropy with the target's distribution over the head's vocabulary."""
     noise: float = 0.0
     """Uniform noise on the true features, (U(0, 1) - 0.5) * noise * 512 / L; EAGLE-1's published value is 0.2."""
+    prompts: bool = True
+    """Learn what the target would say within prompts too, and not only where it wrote. Published recipes do not, having
+    text enough; here the states are there already, and they are more to learn from."""
 
 
 class Lesson(nn.Module):
@@ -69,10 +75,10 @@ class Lesson(nn.Module):
         self.register_buffer("rows", lm_head[head.target_ids].to(head.dtype), persistent=False)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the weighted sum over steps of the means over positions whose predicted token the target wrote.
+        """Return the weighted sum over steps of the means over positions whose predicted token is learned from.
 
-        Cross-entropy counts where that token lies in the head's vocabulary. As the target wrote it, it stands for the
-        target's choice, and no product with the whole output layer is needed.
+        Cross-entropy counts where that token lies in the head's vocabulary. What the target wrote stands for its
+        choice, what stands in a prompt for a likely one, and no product with the whole output layer is needed.
         """
         head, aims = self.head, self.aims
         batch = batch.to(self.rows.device)
@@ -82,7 +88,8 @@ class Lesson(nn.Module):
         if aims.noise and self.training:
             features = features + (torch.rand_like(features) - 0.5) * (aims.noise * 512 / length)
         # Aims are kept by the position of the feature that leads to them: t = i + 1 + j.
-        learned = batch.loss[:, 1:] & (self.places[batch.ids[:, 1:]] >= 0)
+        marks = batch.present if aims.prompts else batch.loss
+        learned = marks[:, 1:] & (self.places[batch.ids[:, 1:]] >= 0)
         with torch.no_grad():
             chances = (last[:, :-1][learned] @ self.rows.T).softmax(-1)
         index = torch.full(learned.shape, -1, dtype=torch.int64, device=learned.device)
@@ -96,10 +103,10 @@ class Lesson(nn.Module):
                 logged = head.logits(made[taken]).log_softmax(-1)
                 crossed = -(chances[index[:, 1 + step :][taken]] * logged).sum(-1).mean()
                 total = total + weight * aims.cross_entropy * crossed
-            written = batch.loss[:, 2 + step :]
-            if aims.regression and bool(written.any()):
+            marked = marks[:, 2 + step :]
+            if aims.regression and bool(marked.any()):
                 aim = last[:, 1 + step : length - 1]
-                total = total + weight * aims.regression * smooth_l1_loss(made[written], aim[written])
+                total = total + weight * aims.regression * smooth_l1_loss(made[marked], aim[marked])
         return total
 
 

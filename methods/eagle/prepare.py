@@ -33,9 +33,9 @@ __all__ = ["COURSES", "head_config", "prepare_head", "vocabulary_for"]
 Kind = Literal["eagle", "eagle3"]
 
 COURSES: dict[Kind, Course] = {
-    "eagle": Course(epochs=6, rate=1e-3, batch_tokens=2048, aims=Aims(regression=1.0, cross_entropy=0.5)),
+    "eagle": Course(epochs=6, rate=1e-3, batch_tokens=1024, aims=Aims(regression=1.0, cross_entropy=0.5)),
     "eagle3": Course(
-        epochs=5, rate=1e-3, batch_tokens=2048, aims=Aims(steps=3, decay=0.8, regression=0.0, cross_entropy=1.0)
+        epochs=5, rate=1e-3, batch_tokens=1024, aims=Aims(steps=3, decay=0.8, regression=0.0, cross_entropy=1.0)
     ),
 }
 """What small heads on a few hundred thousand tokens are trained with; published recipes are in native-methods 1.7."""

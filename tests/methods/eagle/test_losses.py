@@ -20,15 +20,18 @@ def made_batch(taps, *, seed=5):
     loss = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1, 0, 0]]).bool()
     last = torch.randn(2, 8, H, generator=noise, dtype=torch.float64)
     states = (last,) if taps == 1 else tuple(torch.randn(2, 8, H, generator=noise).double() for _ in range(taps))
-    return Batch(ids=ids, loss=loss, states=states, last=last)
+    present = torch.tensor([[1] * 8, [1] * 6 + [0] * 2]).bool()
+    return Batch(ids=ids, loss=loss, present=present, states=states, last=last)
 
 
 @pytest.mark.parametrize(
     ("config", "aims"),
     [
         (BASE, Aims()),
+        (BASE, Aims(prompts=False)),
         (BASE, Aims(steps=3, decay=0.5, regression=0.7, cross_entropy=0.4)),
         (THREE, Aims(steps=4, regression=0.0, cross_entropy=1.0)),
+        (THREE, Aims(steps=2, regression=0.0, cross_entropy=1.0, prompts=False)),
     ],
 )
 @pytest.mark.parametrize("ids", [None, [0, 2, 3, 5, 7, 11, 13, 17, 18, 19]])
@@ -38,13 +41,14 @@ def test_the_loss_is_the_formula(config, aims, ids):
     lm_head = torch.randn(V, H).double()
     batch = made_batch(len(config.taps))
     kept = head.target_ids.tolist()
+    marks = batch.present if aims.prompts else batch.loss
     expected = torch.zeros(()).double()
     for step, outputs in enumerate(unrolled(head, head.feature(batch.states), batch.ids, aims.steps)):
         regressions, crossed = [], []
         for row in range(2):
             for i in range(8 - 2 - step):
                 token = int(batch.ids[row, i + 2 + step])
-                if not batch.loss[row, i + 2 + step]:
+                if not marks[row, i + 2 + step]:
                     continue
                 aim = batch.last[row, i + 1 + step]
                 regressions.append(smooth_l1_loss(outputs[row, i], aim))

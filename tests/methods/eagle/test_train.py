@@ -72,6 +72,7 @@ def test_batches_are_the_same_for_the_same_number_and_cover_an_epoch(features):
         assert batch.ids.numel() <= 100
         assert torch.equal(batch.last, batch.states[1])
         assert not batch.loss[:, :3].any()
+        assert torch.equal(batch.present, batch.last.abs().sum(-1) > 0)
         seen += int((batch.last.abs().sum(-1) > 0).sum())
     assert seen == sum(texts.lengths[place] for place in places)
     assert not torch.equal(made(made.per_epoch).ids[:, :4], made(0).ids[:, :4])
