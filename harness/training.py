@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -115,6 +116,7 @@ def train(
         provenance={
             "target": _named(model),
             "draftboard": __version__,
+            "command": _command(cls.name, model, revision, options),
             "data": [{"file": file.name, "sha256": file.sha256, "conversations": len(file.turns)} for file in files],
         },
         say=shown.say,
@@ -124,6 +126,26 @@ def train(
         cls.prepare(workshop)
     finally:
         shown.end()
+
+
+def _command(name: str, model: str, revision: str | None, options: TrainingOptions) -> str:
+    """Return the command line that makes the same again, with files by their names alone."""
+    words = ["draftboard", "prepare", name, "--model", _named(model)]
+    if revision is not None:
+        words += ["--revision", revision]
+    usual = TrainingOptions()
+    for option in ("prompts", "exclude", "budget", "seed", "max_new_tokens", "template", "dtype"):
+        value = getattr(options, option)
+        if option != "budget" and value == getattr(usual, option):
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [f"--{option.replace('_', '-')}", _without_folders(str(one))]
+    return shlex.join(words)
+
+
+def _without_folders(text: str) -> str:
+    suite, at, path = text.rpartition("@")
+    return text if "://" in text else f"{suite}{at}{Path(path).name}"
 
 
 def read_effort(budget: str) -> Effort:

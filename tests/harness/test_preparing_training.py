@@ -85,6 +85,7 @@ def test_answers_are_written_where_a_second_try_finds_them(prepare, chats, tmp_p
     record = json.loads((tmp_path / "head" / "artifact.json").read_text())
     assert record["lines"] == 8
     assert [(entry["file"], entry["conversations"]) for entry in record["data"]] == [("chats.jsonl", 5)]
+    assert record["command"].endswith("--prompts chats.jsonl --budget 1k --max-new-tokens 8")
     work = tmp_path / "head.work" / "answers"
     meta = json.loads((work / "meta.json").read_text())
     assert meta["prompts"]["files"][0]["file"] == "chats.jsonl"
