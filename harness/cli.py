@@ -84,7 +84,7 @@ def check(
 def demo(
     *, out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/demo"), site: Path = Path("site/demo")
 ) -> int:
-    """Run five methods on the bundled suite with the bundled model and render the leaderboard.
+    """Run six methods on the bundled suite with the bundled model and render the leaderboard.
 
     Parameters
     ----------

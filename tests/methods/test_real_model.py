@@ -25,7 +25,7 @@ TOKENS = int(os.environ.get("DRAFTBOARD_TOKENS", "24"))
 
 # A curve under which drafts pay, whatever this machine is: the check is about long drafts, not about speed.
 CURVE = CostCurve(rows=(1, 8, 16, 64), cost=(1.0, 1.1, 1.3, 2.8))
-METHODS = ("pld", "token_recycling", "samd", "samd[none]", "samd[pld]")
+METHODS = ("pld", "token_recycling", "samd", "samd[none]", "samd[pld]", "eagle", "eagle2", "samd[eagle2]")
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,7 @@ def test_every_method_equals_plain_decoding_and_generate(target: LanguageModel, 
         curve=CURVE,
         eos_ids=frozenset({2}),
         load_model=load,
+        fingerprint=models.fingerprint(models.resolve("smollm2-135m")),
     )
     methods: dict[str, Method] = {name: parse(name) for name in METHODS}
     methods |= {f"{name}, paper": method.with_budget("paper") for name, method in methods.items()}
