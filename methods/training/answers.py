@@ -237,7 +237,7 @@ class _Work:
             key=job,
             prompt=job.prompt,
             limit=_OWN_LIMIT if own else self.writing.max_new_tokens,
-            temperature=1.0 if own else self.writing.temperature,
+            temperature=1.0 if own or job.ask.sampled else self.writing.temperature,
             draw=Random(f"{self.writing.seed}/{job.ask.index}/{job.turn}").random,
         )
 

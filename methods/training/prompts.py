@@ -24,16 +24,16 @@ LAG = 2
 """A round uses passages of rounds that lie at least so many back."""
 
 SHARES: Mapping[str, float] = {
-    "conversation": 0.17,
-    "translation": 0.16,
-    "summarization": 0.14,
-    "qa": 0.15,
-    "math": 0.14,
+    "conversation": 0.10,
+    "translation": 0.14,
+    "summarization": 0.13,
+    "qa": 0.10,
+    "math": 0.09,
     "rag": 0.13,
-    "passage": 0.06,
-    "own": 0.05,
+    "passage": 0.07,
+    "own": 0.24,
 }
-"""How often each kind is asked. The first six weigh about the same in tokens; conversations have two turns."""
+"""How often each kind is asked. What the target asks itself is the most varied of all, and has the largest share."""
 
 KINDS = tuple(SHARES)
 
@@ -57,6 +57,12 @@ class Ask:
     """The user's messages; empty for kind `own`, whose message the target writes itself."""
     subject: str = ""
     """What a `passage` is about."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the answer is drawn at temperature 1: a passage that others are about has to be as varied as texts of
+        people are, and the likeliest words are not."""
+        return self.kind == "passage"
 
     @property
     def round(self) -> int:

@@ -44,7 +44,7 @@ class Stream:
 
     def describe(self) -> dict[str, Any]:
         """Return seed and shares."""
-        return {"source": "generated", "version": 1, "seed": self._seed, "shares": self._shares}
+        return {"source": "generated", "version": 2, "seed": self._seed, "shares": self._shares}
 
     def ask(self, index: int, passages: Sequence[Passage]) -> Ask:
         """Return a prompt that holds no item of an evaluation and, if there is one, that was not asked before.

@@ -70,9 +70,9 @@ def by_place(folder):
 
 
 def test_answers_are_the_target_s_own_with_what_it_read(write, model, tmp_path):
-    end = write(tokens=500)
+    end = write(tokens=900)
     stored = list(read_answers(tmp_path / "a"))
-    assert end.tokens == sum(len(answer.answer_ids) for answer in stored) >= 500
+    assert end.tokens == sum(len(answer.answer_ids) for answer in stored) >= 900
     assert end.answers == len(stored)
     assert len({(answer.index, answer.turn) for answer in stored}) == len(stored)
     for answer in stored:
@@ -139,7 +139,8 @@ def test_given_prompts_end_and_ours_follow_where_asked(write, tmp_path):
     }
     write("b", prompts=Joined(Given(given, {}), Stream()), tokens=300)
     kinds = {answer.kind for answer in read_answers(tmp_path / "b")}
-    assert {"given", "conversation"} <= kinds
+    assert "given" in kinds
+    assert len(kinds) > 1
     assert {answer.index for answer in read_answers(tmp_path / "b") if answer.kind == "given"} == {0, 1}
 
 

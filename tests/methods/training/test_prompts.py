@@ -108,3 +108,8 @@ def test_problems_have_numbers_and_differ():
     for problem in problems:
         assert any(character.isdigit() for character in problem)
         assert not any(mark in problem for mark in "{}")
+
+
+def test_only_passages_are_drawn():
+    made = asks(200)
+    assert {ask.kind for ask in made if ask.sampled} == {"passage"}
