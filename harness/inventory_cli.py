@@ -91,6 +91,8 @@ def prepare(
     prompts: Annotated[tuple[str, ...] | None, _Repeated] = None,
     exclude: Annotated[tuple[str, ...] | None, _Repeated] = None,
     budget: str | None = None,
+    epochs: float | None = None,
+    init: str | None = None,
     seed: Annotated[int | None, Whole] = None,
     max_new_tokens: Annotated[int | None, Whole] = None,
     template: str | None = None,
@@ -123,6 +125,10 @@ def prepare(
         A suite that must not be trained on, NAME[@PATH]; repeatable. The bundled ones never are.
     budget
         How much training: answer tokens in thousands (400k), or time (90s, 10m, 2h) [default: 400k].
+    epochs
+        Passes over the texts, beside a budget of tokens [default: the method's own number].
+    init
+        A head to train on instead of random weights: a folder, a Hugging Face id, or a bundled one.
     seed
         Of prompts and training [default: 0].
     max_new_tokens
@@ -145,6 +151,8 @@ def prepare(
         "prompts": prompts,
         "exclude": exclude,
         "budget": budget,
+        "epochs": epochs,
+        "init": init,
         "seed": seed,
         "max_new_tokens": max_new_tokens,
         "template": template,

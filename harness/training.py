@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from draftboard import __version__, models
 from draftboard.errors import UserError
+from draftboard.hub import find_folder
 from draftboard.methods.artifact import Workshop, check_free
 from draftboard.methods.training.answers import TextSide, Writing
 from draftboard.methods.training.overlap import Evaluation
@@ -39,6 +40,7 @@ _ALWAYS_EXCLUDED = ("mini",)
 """Suites that come with the package."""
 _LONGEST_PROMPT = 768
 _SHOWN = 5
+_MOST_EPOCHS = 1000
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -49,6 +51,9 @@ class TrainingOptions:
     prompts: tuple[str, ...] = (GENERATED,)
     exclude: tuple[str, ...] = ()
     budget: str = "400k"
+    epochs: float | None = None
+    init: str | None = None
+    """A folder, a hub id or a bundled name."""
     seed: int = 0
     max_new_tokens: int = 256
     template: str = "auto"
@@ -70,8 +75,9 @@ def train(
 ) -> None:
     """Let the method be trained for `model` into `out`. Raises UserError for bad input before weights are loaded."""
     check_free(out)
-    effort = read_effort(options.budget)
+    effort = read_effort(options.budget, options.epochs)
     _check_numbers(options)
+    init = None if options.init is None else find_folder(options.init)
     files = [read_conversations(source) for source in options.prompts if source != GENERATED]
     evaluation, excluded = evaluation_of((*_ALWAYS_EXCLUDED, *options.exclude))
     refuse_items(files, evaluation, excluded)
@@ -96,6 +102,7 @@ def train(
         writing=writing,
         effort=effort,
         workplace=options.work or out.with_name(f"{out.name}.work"),
+        init=init,
         provenance={
             "target": _named(model),
             "fingerprint": fingerprint,
@@ -133,8 +140,10 @@ def _command(name: str, model: str, revision: str | None, options: TrainingOptio
     words = ["draftboard", "prepare", name, "--model", _named(model)]
     if revision is not None:
         words += ["--revision", revision]
+    if options.init is not None:
+        words += ["--init", _named(options.init)]
     usual = TrainingOptions()
-    for option in ("prompts", "exclude", "budget", "seed", "max_new_tokens", "template", "dtype"):
+    for option in ("prompts", "exclude", "budget", "epochs", "seed", "max_new_tokens", "template", "dtype"):
         value = getattr(options, option)
         if option != "budget" and value == getattr(usual, option):
             continue
@@ -148,16 +157,23 @@ def _without_folders(text: str) -> str:
     return text if "://" in text else f"{suite}{at}{Path(path).name}"
 
 
-def read_effort(budget: str) -> Effort:
-    """Read `400k` (answer tokens, in thousands) or `90s`, `10m`, `2h` (time). Raises UserError for anything else."""
+def read_effort(budget: str, epochs: float | None = None) -> Effort:
+    """Read `400k` (answer tokens, in thousands) or `90s`, `10m`, `2h` (time). Raises UserError for anything else.
+
+    `epochs` are those asked for; a budget of time decides them itself.
+    """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhk])", budget.strip())
     value = float(found[1]) if found else 0.0
     if found is None or not 0 < value < 1e6:
         raise UserError(
             f"--budget {budget!r} is no budget", advice="Use answer tokens in thousands (400k) or time (90s, 10m, 2h)."
         )
+    if epochs is not None and not 0 < epochs <= _MOST_EPOCHS:
+        raise UserError(f"--epochs {epochs:g} must lie above 0 and at most at {_MOST_EPOCHS:,}")
     if found[2] == "k":
-        return Effort(tokens=max(1, round(value * 1000)))
+        return Effort(tokens=max(1, round(value * 1000)), epochs=epochs)
+    if epochs is not None:
+        raise UserError(f"--epochs {epochs:g} and a budget of time", advice="Give --budget in answer tokens (400k).")
     return Effort(seconds=value * _UNITS[found[2]])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -15,6 +15,7 @@ from torch import Tensor
 from draftboard.methods.artifact import Workshop, check_free
 from draftboard.methods.eagle.batches import Batches
 from draftboard.methods.eagle.config import HeadConfig, default_taps
+from draftboard.methods.eagle.continued import begun_head
 from draftboard.methods.eagle.export import save_head
 from draftboard.methods.eagle.heads import Head
 from draftboard.methods.eagle.losses import Aims, Lesson
@@ -48,6 +49,8 @@ _GRAIN = 256
 _ANSWERING = 0.55
 """Share of a budget of time that goes into answers; what reading them leaves goes into training."""
 _FEWEST_STEPS = 20
+_GENTLER = 0.5
+"""Learning rate of a head that has learned before, relative to a fresh one's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,8 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
     check_free(workshop.out)
     began = monotonic()
     model = training.load_model()
-    sizes = head_config(kind, model.config, draft_vocab=int(model.config.vocab_size))
+    begun = begun_head(training, kind, model)
+    sizes = begun.head.config if begun else head_config(kind, model.config, draft_vocab=int(model.config.vocab_size))
     effort = training.effort
     folder = training.answers(
         model,
@@ -81,10 +85,15 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
     features, taps = _features(training, model, sizes, texts)
     embedding, lm_head = model.get_input_embeddings().weight.detach(), model.get_output_embeddings().weight.detach()
     counts = features.counts(sizes.vocab)
-    settled = _settle(training, features, taps, sizes, counts, (embedding, lm_head), left_s=_left(training, began))
-    head = _head(training, sizes, counts, settled, embedding, lm_head)
-    course = replace(COURSES[kind], epochs=settled.epochs, precision="bf16" if embedding.is_cuda else "no")
-    made = _train(training, head, lm_head, features, taps, course, settled)
+    course = replace(COURSES[kind], precision="bf16" if embedding.is_cuda else "no")
+    if begun:
+        course = replace(course, rate=course.rate * _GENTLER)
+    ids = begun.head.target_ids.cpu() if begun else vocabulary_for(counts, always=sorted(training.text.eos_ids))
+    settled = _settle(training, features, taps, sizes, course, ids, (embedding, lm_head), left_s=_left(training, began))
+    head = begun.head if begun else _head(training, sizes, counts, settled, embedding, lm_head)
+    course = replace(course, epochs=settled.epochs)
+    about = {"texts": settled.texts, "init": begun.sha256 if begun else None}
+    made = _train(training, head, lm_head, features, taps, course, about)
     # What is shipped is judged: bfloat16 halves the file, and its rounding is part of it.
     head.to(torch.bfloat16).to(torch.float32)
     found = acceptance(head, features, split_texts(len(features))[1], taps)
@@ -107,6 +116,7 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
             "evaluations": list(made.evaluations),
             "duration_s": round(made.duration_s, 1),
         },
+        **({"init": begun.record} if begun else {}),
         "held_out": {name: round(value, 4) for name, value in found.items()} | {"chain": CHAIN},
     }
     save_head(head.to(torch.bfloat16), workshop.out, record=record, counts=counts)
@@ -212,7 +222,8 @@ def _settle(
     features: Features,
     taps: Sequence[int],
     sizes: HeadConfig,
-    counts: Tensor,
+    course: Course,
+    ids: Tensor,
     tables: tuple[Tensor, Tensor],
     *,
     left_s: float | None,
@@ -224,10 +235,8 @@ def _settle(
             found = _Settled(**_read(path))
         except TypeError as error:
             raise MethodError(f"{path} cannot be used ({error}): delete it, and it is decided anew") from error
-        if found.texts == len(features):
+        if found.texts == len(features) and training.effort.epochs in (None, found.epochs):
             return found
-    ids = vocabulary_for(counts, always=sorted(training.text.eos_ids))
-    course = COURSES[sizes.kind]
     head = fresh_head(replace(sizes, draft_vocab=len(ids)), ids.to(tables[0].device), *tables, seed=0)
     lesson = Lesson(head, tables[1], course.aims)
     learned, _ = split_texts(len(features))
@@ -238,7 +247,7 @@ def _settle(
         lesson(batches(place)).backward()
         took.append(monotonic() - start)
     step_s = min(took)
-    epochs = course.epochs
+    epochs = training.effort.epochs or course.epochs
     if left_s is not None:
         steps = min(round(epochs * batches.per_epoch), max(_FEWEST_STEPS, int(left_s / (1.1 * step_s))))
         epochs = steps / batches.per_epoch
@@ -266,7 +275,7 @@ def _train(
     features: Features,
     taps: Sequence[int],
     course: Course,
-    settled: _Settled,
+    about: Mapping[str, Any],
 ) -> Trained:
     def report(step: int, total: int, loss: float, figures: dict[str, float]) -> None:
         note = f"loss {loss:.3f}"
@@ -285,7 +294,7 @@ def _train(
         taps,
         course,
         folder=training.workplace / f"training-{head.config.kind}",
-        about={"head": asdict(head.config), "texts": settled.texts, "target_fingerprint": training.fingerprint},
+        about={"head": asdict(head.config), "target_fingerprint": training.fingerprint, **about},
         report=report,
     )
 

@@ -17,14 +17,18 @@ __all__ = ["Effort", "Training"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much a training may take: answer tokens, or time; exactly one of them is given."""
+    """How much a training may take: answer tokens or time, one of which is given, and how often it reads them."""
 
     tokens: int | None = None
     seconds: float | None = None
+    epochs: float | None = None
+    """Passes over the texts; None leaves them to the method."""
 
     def __post_init__(self) -> None:
         if (self.tokens is None) == (self.seconds is None):
             raise MethodError("a training needs a budget of tokens or of time, and not of both")
+        if self.epochs is not None and (self.seconds is not None or not 0 < self.epochs <= 1000):
+            raise MethodError("the epochs of a training lie above 0 and at most at 1,000, beside a budget of tokens")
         if not 0 < (self.tokens if self.tokens is not None else self.seconds or 0) < 1e12:
             raise MethodError("the budget of a training is above 0")
 
@@ -45,6 +49,8 @@ class Training:
     effort: Effort
     workplace: Path
     """Folder for answers, features and checkpoints; it stays after a break, so that a second try goes on."""
+    init: Path | None = None
+    """What an earlier training made, to be trained on; None begins with random weights."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Of the answers: target, fingerprint, dtype, template, evaluations kept out, versions."""
     banned: Callable[[str], bool] = lambda text: False

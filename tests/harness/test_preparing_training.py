@@ -168,6 +168,22 @@ def test_budgets():
     for wrong in ("", "k", "-1k", "1e3k", "10M", "1d", "inf", "1 0m", "99999999h"):
         with pytest.raises(UserError, match="is no budget"):
             read_effort(wrong)
+    assert read_effort("400k", 2.5).epochs == 2.5
+    for wrong in (0.0, -1.0, float("nan"), float("inf"), 1001.0):
+        with pytest.raises(UserError, match=r"--epochs .* must lie above 0"):
+            read_effort("400k", wrong)
+    with pytest.raises(UserError, match="--epochs 2 and a budget of time"):
+        read_effort("10m", 2.0)
+
+
+def test_what_a_training_begins_with_is_looked_for_first(prepare, tmp_path):
+    told = prepare("--init", tmp_path / "nowhere", *SMALL)
+    assert told.code == 2
+    assert "nowhere" in told.err
+    (tmp_path / "earlier").mkdir()
+    assert prepare("--init", tmp_path / "earlier", "--budget", "0.1k", "--epochs", 2, *SMALL).code == 0
+    record = json.loads((tmp_path / "head" / "artifact.json").read_text())
+    assert "--init earlier --budget 0.1k --epochs 2.0" in record["command"]
 
 
 def test_chats_as_they_are_traded(chats, tmp_path):
