@@ -92,7 +92,7 @@ def prepare_head(workshop: Workshop, kind: Kind) -> dict[str, Any]:
     settled = _settle(training, features, taps, sizes, course, ids, (embedding, lm_head), left_s=_left(training, began))
     head = begun.head if begun else _head(training, sizes, counts, settled, embedding, lm_head)
     course = replace(course, epochs=settled.epochs)
-    about = {"texts": settled.texts, "init": begun.sha256 if begun else None}
+    about = {"texts": settled.texts, **({"init": begun.sha256} if begun else {})}
     made = _train(training, head, lm_head, features, taps, course, about)
     # What is shipped is judged: bfloat16 halves the file, and its rounding is part of it.
     head.to(torch.bfloat16).to(torch.float32)
