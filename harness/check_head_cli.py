@@ -87,4 +87,4 @@ def check_head(
         print(json_.dumps(document(report), allow_nan=False, indent=1))
     else:
         print(console_text(report), end="")
-    return 1 if report.found.verdict == "broken" else 0
+    return 1 if report.verdict == "broken" else 0

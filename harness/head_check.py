@@ -20,7 +20,7 @@ from draftboard.session import Reader, Session, open_reader
 from draftboard.suites import Sample
 
 if TYPE_CHECKING:
-    from draftboard.methods.eagle.check import BaseCheck, HeadCheck
+    from draftboard.methods.eagle.check import BaseCheck, HeadCheck, Verdict
     from draftboard.methods.eagle.config import HeadConfig
 
 __all__ = ["HeadReport", "console_text", "document", "examine_head"]
@@ -29,6 +29,8 @@ _ANSWER = 128
 """Longest answer that the target writes, in tokens."""
 _LEAST = 16
 """A prompt that leaves less room than this for an answer is left out."""
+_AS_EXPECTED = 0.6
+"""Part of the accuracy in training from which on a head is taken to be loaded rightly; other text costs some of it."""
 _FEW = 0.9
 """Below this share of draftable choices the head's vocabulary is worth a note."""
 
@@ -48,6 +50,14 @@ class HeadReport:
     found: HeadCheck
     notices: tuple[str, ...]
     """What loading the head had to say."""
+    expected: float | None = None
+    """Share of its first drafts that were right on held-out texts, where the artifact of its training says it."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the drafts; a head as bad as its own training found it is weak, and not broken."""
+        known = self.expected is not None and self.found.own.top[0] >= self.expected * _AS_EXPECTED
+        return "weak" if self.found.verdict == "broken" and known else self.found.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +111,19 @@ def examine_head(name: str, options: RunOptions, *, text: Path | None, tokens: i
         drafts=len(head.target_ids),
         found=found,
         notices=tuple(notices),
+        expected=_expected(folder),
     )
+
+
+def _expected(folder: Path) -> float | None:
+    from draftboard.methods.artifact import read_artifact
+    from draftboard.methods.eagle.checkpoint import KIND
+
+    if not (folder / "artifact.json").is_file():
+        return None
+    found = read_artifact(folder, KIND).get("held_out")
+    share = found.get("first_draft_right") if isinstance(found, dict) else None
+    return float(share) if isinstance(share, int | float) else None
 
 
 def _target_base(config: Any) -> float | None:
@@ -202,7 +224,8 @@ def document(report: HeadReport) -> dict[str, Any]:
         "tokens": found.tokens,
         "positions": found.own.positions,
         "draftable": found.draftable,
-        "verdict": found.verdict,
+        "verdict": report.verdict,
+        "first_draft_right_in_training": report.expected,
         "best_base": found.best.base,
         "clearly_better_base": found.better,
         "bases": [_base_document(base) for base in found.bases],
@@ -252,11 +275,13 @@ def _verdict(report: HeadReport) -> Iterator[str]:
     from draftboard.methods.eagle.check import BROKEN, HEALTHY
 
     found = report.found
-    told = f"{found.verdict}: the first draft is the target's choice at {found.own.top[0]:.0%} of the positions"
-    if found.verdict == "healthy":
+    told = f"{report.verdict}: the first draft is the target's choice at {found.own.top[0]:.0%} of the positions"
+    if report.verdict == "healthy":
         yield told
-    elif found.verdict == "weak":
+    elif report.verdict == "weak":
         yield f"{told}; a well-trained head has {HEALTHY:.0%} or more on text like its training's"
+        if report.expected is not None:
+            yield f"note: it had {report.expected:.0%} on the held-out texts of its training"
     else:
         yield f"{told}, below {BROKEN:.0%}"
         yield (

@@ -196,6 +196,24 @@ def test_a_better_base_is_warned_of_with_what_to_do() -> None:
     assert "EAGLE-3, drafts 90 of 100 ids, reads states 2, 4, 5" in told
 
 
+@pytest.mark.parametrize(("held_out", "verdict", "code"), [(0.0, "weak", 0), (0.9, "broken", 1)])
+def test_a_head_as_bad_as_its_training_found_it_is_not_broken(
+    cli: Cli, model: str, head: Path, tmp_path: Path, held_out: float, verdict: str, code: int
+) -> None:
+    record = json.loads((head / "artifact.json").read_text())
+    (head / "artifact.json").write_text(json.dumps({**record, "held_out": {"first_draft_right": held_out}}))
+    text = tmp_path / "text.txt"
+    text.write_text("the ferry leaves at nine the bridge is closed who wrote the question " * 8)
+    command = ("check-head", str(head), "--model", model, "--text", str(text), "--dtype", "float32")
+    told = cli(*command)
+    assert told.code == code
+    assert f"{verdict}: the first draft" in told.out
+    assert ("not just badly trained" in " ".join(told.out.split())) == (verdict == "broken")
+    told = cli(*command, "--json")
+    assert told.code == code
+    assert (told.json["verdict"], told.json["first_draft_right_in_training"]) == (verdict, held_out)
+
+
 def test_a_head_is_exported_with_official_names(cli: Cli, model: str, head: Path, tmp_path: Path) -> None:
     told = cli("export", "head", str(head), "--model", model, "--out", str(tmp_path / "out"))
     assert told.code == 0
