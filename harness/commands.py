@@ -237,7 +237,7 @@ def fetch_command(model: str, source: Path | None) -> int:
 
 
 def demo_command(out: Path, site: Path) -> int:
-    """Fetch the bundled model, run six methods on the bundled suite, and render the board."""
+    """Fetch the bundled model, run seven methods on the bundled suite, and render the board."""
     from draftboard.models import fetch, is_fetched
 
     if not is_fetched("smollm2-135m"):
@@ -247,7 +247,7 @@ def demo_command(out: Path, site: Path) -> int:
         suite=("mini",),
         limit=1,
         max_new_tokens=32,
-        method=("pld", "token_recycling", "samd", "eagle2", "samd[eagle2]"),
+        method=("pld", "token_recycling", "samd", "eagle2", "eagle3", "samd[eagle2]"),
         traces=True,
     )
     code = run_command(options, out=out, resume=is_run(out), where="demo")

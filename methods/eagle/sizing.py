@@ -33,13 +33,15 @@ _EDGES = np.array([0.03, 0.1, 0.25, 0.5, 0.75, 0.9])
 """Probabilities at which a bucket begins."""
 _DEPTHS = 4
 """Depths told apart; the last stands for all below it."""
-_PRIOR = np.array([0.95, 0.85, 0.8, 0.8])
-"""How often, at first, a drafted token is right, relative to the head's probability; by depth."""
+_PRIOR = 0.95
+"""How often, at first, a drafted token is right, relative to the head's probability. The bundled head has 1.0 to 1.1 on
+texts like its training's and 0.9 to 1.0 on answers to Spec-Bench, at every depth alike."""
 _WEIGHT = 2.0
 """Expected hits that the prior of a bucket weighs."""
 _SUREST = 0.98
 _RANKS = (0.5, 0.13, 0.06, 0.04, 0.03, 0.02, 0.02, 0.015, 0.01, 0.01)
-"""Chances of the children of a likely node, by rank, before any were seen."""
+"""Chances of the children of a likely node, by rank, before any were seen; about what the bundled head has on its
+held-out texts (0.59 to 0.35 from depth 1 to 4 at the first rank, 0.11 to 0.13 at the second)."""
 _AHEAD = 4
 """Levels looked ahead."""
 _BREADTH = 16
@@ -108,10 +110,10 @@ class Calibration:
     def __init__(self, width: int) -> None:
         shape = _DEPTHS, len(_EDGES) + 1
         self._expected = np.full(shape, _WEIGHT)
-        self._hits = np.repeat(_PRIOR[:, None] * _WEIGHT, shape[1], axis=1)
+        self._hits = np.full(shape, _PRIOR * _WEIGHT)
         self._factors = self._hits / self._expected
         ranks = [_RANKS[rank] if rank < len(_RANKS) else _RANKS[-1] for rank in range(width)]
-        self._ranks = np.array([ranks] * _DEPTHS) * _PRIOR[:, None]
+        self._ranks = np.array([ranks] * _DEPTHS) * _PRIOR
         self._seen = np.full(_DEPTHS, 4.0)
 
     def chances(self, depth: int, logprobs: Floats) -> Floats:

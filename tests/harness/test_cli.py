@@ -185,7 +185,7 @@ def test_the_demo_runs_its_methods_and_renders(cli, model, tmp_path, monkeypatch
     def options(**said):
         # The bundled head is another model's.
         without = tuple(method for method in said["method"] if "eagle" not in method)
-        assert {"eagle2", "samd[eagle2]"} == set(said["method"]) - set(without)
+        assert {"eagle2", "eagle3", "samd[eagle2]"} == set(said["method"]) - set(without)
         suite = ("jsonl@" + str(tmp_path / "q.jsonl"),)
         return RunOptions(**{**said, "method": without, "model": model, "suite": suite, "threads": 1})
 

@@ -25,7 +25,7 @@ TOKENS = int(os.environ.get("DRAFTBOARD_TOKENS", "24"))
 
 # A curve under which drafts pay, whatever this machine is: the check is about long drafts, not about speed.
 CURVE = CostCurve(rows=(1, 8, 16, 64), cost=(1.0, 1.1, 1.3, 2.8))
-METHODS = ("pld", "token_recycling", "samd", "samd[none]", "samd[pld]", "eagle", "eagle2", "samd[eagle2]")
+METHODS = ("pld", "token_recycling", "samd", "samd[none]", "samd[pld]", "eagle", "eagle2", "eagle3", "samd[eagle2]")
 
 
 @pytest.fixture(scope="module")
